@@ -1,0 +1,138 @@
+#include "hairpin/base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace hairpin {
+namespace {
+
+std::string errno_text() { return std::strerror(errno); }
+
+// Owns a descriptor for the length of a scope.
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+Result<std::uint64_t> regular_file_size(int fd, const std::filesystem::path& path) {
+  struct stat info{};
+  if (::fstat(fd, &info) != 0) return bad_input("{}: {}", path.string(), errno_text());
+  if (!S_ISREG(info.st_mode))
+    return bad_input("{}: not a regular file; give the path of a file", path.string());
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+// Makes a rename in `directory` durable.
+Result<void> sync_directory(const std::filesystem::path& directory) {
+  const Descriptor handle{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (handle.fd < 0 || ::fsync(handle.fd) != 0)
+    return fail(ErrorKind::internal, "{}: cannot sync the directory: {}", directory.string(),
+                errno_text());
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> read_text_file(const std::filesystem::path& path, std::uint64_t max_size) {
+  const Descriptor handle{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (handle.fd < 0) return bad_input("{}: {}; check the path", path.string(), errno_text());
+  HAIRPIN_TRY(const auto size, regular_file_size(handle.fd, path));
+  if (size > max_size)
+    return bad_input("{}: {} bytes, more than the {} allowed for this kind of file", path.string(),
+                     size, max_size);
+  std::string text(size, '\0');
+  for (std::size_t done = 0; done < text.size();) {
+    const auto got = ::read(handle.fd, text.data() + done, text.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return bad_input("{}: {}", path.string(), errno_text());
+    if (got == 0) return bad_input("{}: shrank while it was read; try again", path.string());
+    done += static_cast<std::size_t>(got);
+  }
+  return text;
+}
+
+Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
+  const Descriptor handle{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (handle.fd < 0) return bad_input("{}: {}; check the path", path.string(), errno_text());
+  HAIRPIN_TRY(const auto size, regular_file_size(handle.fd, path));
+  MappedFile file;
+  file.path_ = path;
+  if (size == 0) return file;
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, handle.fd, 0);
+  if (address == MAP_FAILED) return bad_input("{}: cannot map: {}", path.string(), errno_text());
+  file.mapping_ = std::shared_ptr<const void>(
+      address, [size](const void* p) { ::munmap(const_cast<void*>(p), size); });
+  file.bytes_ = {static_cast<const std::byte*>(address), size};
+  return file;
+}
+
+Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
+  auto temporary = path;
+  temporary.replace_filename("." + path.filename().string() + ".XXXXXX");
+  std::string name = temporary.string();
+  const int fd = ::mkostemp(name.data(), O_CLOEXEC);
+  if (fd < 0) return bad_input("{}: cannot be created: {}", path.string(), errno_text());
+  ::fchmod(fd, 0644);
+  return AtomicFile(path, name, fd);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+}
+
+Result<void> AtomicFile::write(ByteSpan bytes) {
+  while (!bytes.empty()) {
+    const auto put = ::write(fd_, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0)
+      return fail(ErrorKind::internal, "{}: cannot be written: {}", path_.string(), errno_text());
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+  }
+  return {};
+}
+
+Result<void> AtomicFile::commit() {
+  if (::fsync(fd_) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0)
+    return fail(ErrorKind::internal, "{}: cannot be committed: {}", path_.string(), errno_text());
+  ::close(std::exchange(fd_, -1));
+  const auto parent = path_.parent_path();
+  return sync_directory(parent.empty() ? "." : parent);
+}
+
+Result<void> write_file_atomic(const std::filesystem::path& path, ByteSpan bytes) {
+  HAIRPIN_TRY(auto file, AtomicFile::create(path));
+  HAIRPIN_CHECK_OK(file.write(bytes));
+  return file.commit();
+}
+
+Result<void> create_output_directory(const std::filesystem::path& path, std::string_view key) {
+  std::error_code code;
+  if (std::filesystem::exists(path, code)) {
+    if (!std::filesystem::is_directory(path, code))
+      return bad_input("{} = \"{}\": exists and is not a directory; choose another", key,
+                       path.string());
+    if (!std::filesystem::is_empty(path, code))
+      return bad_input("{} = \"{}\": already in use; choose another or remove it", key,
+                       path.string());
+  }
+  std::filesystem::create_directories(path, code);
+  if (code) return bad_input("{} = \"{}\": cannot be created: {}", key, path.string(), code.message());
+  return {};
+}
+
+}  // namespace hairpin

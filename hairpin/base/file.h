@@ -1,0 +1,57 @@
+// Files: bounded reads, read-only maps, atomic writes. Paths in error messages are as given.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "hairpin/base/bytes.h"
+#include "hairpin/base/result.h"
+
+namespace hairpin {
+
+// The whole file as text; refused when it is larger than `max_size` bytes.
+Result<std::string> read_text_file(const std::filesystem::path& path,
+                                   std::uint64_t max_size = std::uint64_t{64} << 20);
+
+// A read-only memory map of a whole file. Movable; the bytes live as long as the object.
+class MappedFile {
+ public:
+  static Result<MappedFile> open(const std::filesystem::path& path);
+  ByteSpan bytes() const { return bytes_; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  std::shared_ptr<const void> mapping_;
+  ByteSpan bytes_;
+};
+
+// Writes PATH so that after a crash at any instant PATH is either as before or complete: data goes
+// to a hidden file beside it, is synced, and renamed over PATH by `commit`. Without `commit` the
+// hidden file is removed again by the destructor.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> create(const std::filesystem::path& path);
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  Result<void> write(ByteSpan bytes);
+  Result<void> commit();
+
+ private:
+  AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int fd)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  std::filesystem::path path_, temporary_;
+  int fd_ = -1;
+};
+
+Result<void> write_file_atomic(const std::filesystem::path& path, ByteSpan bytes);
+
+// Creates the directory and its parents; fails when PATH exists and is not an empty directory.
+Result<void> create_output_directory(const std::filesystem::path& path, std::string_view key);
+
+}  // namespace hairpin
