@@ -1,0 +1,52 @@
+// The one narrow channel between edge and cloud: whole messages, in order, both ways.
+//
+// Implementations are twins that pass one conformance test: `tls_link.h` (mutual TLS 1.3 over one
+// TCP connection) and `memory_link.h` (two ends in one process, with injected delay, reordered
+// completion and cuts).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "hairpin/base/result.h"
+#include "hairpin/wire/message.h"
+
+namespace hairpin::link {
+
+struct Traffic {
+  std::uint64_t bytes = 0;     // framed bytes, TLS overhead not counted
+  std::uint64_t messages = 0;
+};
+
+// Called for each frame just before it is handed to the transport, on an I/O thread.
+using SentObserver = std::function<void(const wire::Message&, std::uint64_t frame_bytes)>;
+
+// All members may be called from any thread.
+class Link {
+ public:
+  virtual ~Link() = default;
+
+  // Queues a message and returns at once. After the link has failed: the failure.
+  virtual Result<void> send(wire::Message message) = 0;
+
+  // The next message from the peer, in the order it was sent. Heartbeats are not delivered. Blocks
+  // until one arrives or the link ends. A `Goodbye` is delivered as the message it is; a peer's
+  // `Refusal`, a timeout and a broken connection are errors, with the kind to exit with.
+  virtual Result<wire::Message> receive() = 0;
+
+  // Ends the link from this side: wakes every caller with `reason`, tells the peer (as a Refusal
+  // carrying exit code and sentence) as far as that is still possible, within about a second.
+  virtual void fail(Error reason) = 0;
+
+  // Waits until everything queued has been handed to the transport (or the link has failed).
+  virtual Result<void> flush() = 0;
+
+  // Raises the bound on received frames after the contract is known; before: 1 MiB.
+  virtual void set_max_frame_bytes(std::uint64_t bytes) = 0;
+
+  virtual Traffic sent() const = 0;
+  virtual Traffic received() const = 0;
+};
+
+}  // namespace hairpin::link

@@ -1,0 +1,124 @@
+// What edge and cloud say to each other. This list is the allow-list: a type that is not here has
+// no encoding and is refused by the decoder. docs/protocol.md describes every byte.
+//
+// Token ids, labels, loss masks, pixels, text and loss values have no message on purpose.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "hairpin/base/bytes.h"
+#include "hairpin/base/dtype.h"
+#include "hairpin/base/hash.h"
+
+namespace hairpin::wire {
+
+inline constexpr std::uint16_t kProtocolVersion = 1;
+
+enum class Role : std::uint8_t { edge = 0, cloud = 1 };
+std::string_view role_name(Role role);
+
+// First message each way.
+struct Hello {
+  std::uint16_t protocol_version = kProtocolVersion;
+  Role role = Role::edge;
+  std::string software;  // "hairpin 0.1.0", for people
+};
+
+// Second message each way: the part of the job both sites must agree on, field by field, in one
+// fixed order. Each side compares and names what differs (link/contract.h).
+struct ContractOffer {
+  std::vector<std::pair<std::string, std::string>> fields;
+};
+
+// One microbatch's shape: the lengths of its packed samples, each with its positions' start.
+struct SegmentShape {
+  std::uint32_t length = 0;          // tokens
+  std::uint32_t first_position = 0;  // position id of its first token
+};
+struct MicrobatchShape {
+  std::vector<SegmentShape> segments;
+};
+
+// Edge to cloud, once a step, before the step's first activation.
+struct Manifest {
+  std::uint32_t step = 0;
+  std::vector<MicrobatchShape> microbatches;  // all of the step, in order, over all domains
+};
+
+enum class TensorKind : std::uint8_t { activation = 0, gradient = 1 };
+enum class Codec : std::uint8_t { fp32 = 0, bf16 = 1 };
+std::string_view codec_name(Codec codec);
+
+// Activation or gradient of one microbatch at one stage boundary (boundary b lies between logical
+// stages b and b+1). The payload is opaque bytes made by the codec; dtype and shape are logical.
+struct TensorMessage {
+  TensorKind kind = TensorKind::activation;
+  Codec codec = Codec::fp32;
+  DType dtype = DType::f32;
+  std::uint16_t boundary = 0;
+  std::uint16_t domain = 0;
+  std::uint32_t step = 0;
+  std::uint32_t microbatch = 0;
+  std::array<std::uint32_t, 2> shape{};  // tokens, hidden
+  Bytes payload;
+};
+
+// Both ways, once a step: what both sites need for one global gradient norm. The sums are in model
+// order over the sender's own segments; `first_segment` is the index of its first (a site with two
+// runs of segments, as the edge has, sends one entry a run).
+struct SegmentSums {
+  std::uint32_t first_segment = 0;
+  std::vector<double> sums_of_squares;
+};
+struct StepScalars {
+  std::uint32_t step = 0;
+  std::uint64_t trained_tokens = 0;  // edge only; the cloud sends 0
+  bool nonfinite = false;            // the sender saw a NaN or Inf in its gradients
+  std::vector<SegmentSums> runs;
+};
+
+// Edge to cloud: send me your trained weights. Cloud to edge: names, shapes and SHA-256 of each,
+// then each tensor's bytes in chunks. Nothing here exists from edge to cloud.
+struct WeightsRequest {};
+struct WeightEntry {
+  std::string name;  // Hugging Face tensor name
+  DType dtype = DType::f32;
+  std::vector<std::uint64_t> shape;
+  Digest sha256{};
+};
+struct WeightsManifest {
+  std::vector<WeightEntry> entries;
+};
+struct WeightsChunk {
+  std::uint32_t entry = 0;   // index into the manifest
+  std::uint64_t offset = 0;  // bytes
+  Bytes payload;
+};
+
+struct Heartbeat {
+  std::uint64_t sequence = 0;
+};
+
+// The sender's orderly end: nothing follows.
+struct Goodbye {};
+
+// The sender gives up. `exit_code` is what the receiver should exit with.
+struct Refusal {
+  std::uint8_t exit_code = 3;
+  std::string reason;  // one sentence for the peer's user; never anything about samples
+};
+
+using Message = std::variant<Hello, ContractOffer, Manifest, TensorMessage, StepScalars,
+                             WeightsRequest, WeightsManifest, WeightsChunk, Heartbeat, Goodbye,
+                             Refusal>;
+
+std::string_view message_name(const Message& message);  // "tensor", "manifest", ...
+
+}  // namespace hairpin::wire
