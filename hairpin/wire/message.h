@@ -29,27 +29,32 @@ struct Hello {
   std::uint16_t protocol_version = kProtocolVersion;
   Role role = Role::edge;
   std::string software;  // "hairpin 0.1.0", for people
+  bool operator==(const Hello&) const = default;
 };
 
 // Second message each way: the part of the job both sites must agree on, field by field, in one
 // fixed order. Each side compares and names what differs (link/contract.h).
 struct ContractOffer {
   std::vector<std::pair<std::string, std::string>> fields;
+  bool operator==(const ContractOffer&) const = default;
 };
 
 // One microbatch's shape: the lengths of its packed samples, each with its positions' start.
 struct SegmentShape {
   std::uint32_t length = 0;          // tokens
   std::uint32_t first_position = 0;  // position id of its first token
+  bool operator==(const SegmentShape&) const = default;
 };
 struct MicrobatchShape {
   std::vector<SegmentShape> segments;
+  bool operator==(const MicrobatchShape&) const = default;
 };
 
 // Edge to cloud, once a step, before the step's first activation.
 struct Manifest {
   std::uint32_t step = 0;
   std::vector<MicrobatchShape> microbatches;  // all of the step, in order, over all domains
+  bool operator==(const Manifest&) const = default;
 };
 
 enum class TensorKind : std::uint8_t { activation = 0, gradient = 1 };
@@ -68,6 +73,7 @@ struct TensorMessage {
   std::uint32_t microbatch = 0;
   std::array<std::uint32_t, 2> shape{};  // tokens, hidden
   Bytes payload;
+  bool operator==(const TensorMessage&) const = default;
 };
 
 // Both ways, once a step: what both sites need for one global gradient norm. The sums are in model
@@ -76,48 +82,59 @@ struct TensorMessage {
 struct SegmentSums {
   std::uint32_t first_segment = 0;
   std::vector<double> sums_of_squares;
+  bool operator==(const SegmentSums&) const = default;
 };
 struct StepScalars {
   std::uint32_t step = 0;
   std::uint64_t trained_tokens = 0;  // edge only; the cloud sends 0
   bool nonfinite = false;            // the sender saw a NaN or Inf in its gradients
   std::vector<SegmentSums> runs;
+  bool operator==(const StepScalars&) const = default;
 };
 
 // Edge to cloud: send me your trained weights. Cloud to edge: names, shapes and SHA-256 of each,
 // then each tensor's bytes in chunks. Nothing here exists from edge to cloud.
-struct WeightsRequest {};
+struct WeightsRequest {
+  bool operator==(const WeightsRequest&) const = default;
+};
 struct WeightEntry {
   std::string name;  // Hugging Face tensor name
   DType dtype = DType::f32;
   std::vector<std::uint64_t> shape;
   Digest sha256{};
+  bool operator==(const WeightEntry&) const = default;
 };
 struct WeightsManifest {
   std::vector<WeightEntry> entries;
+  bool operator==(const WeightsManifest&) const = default;
 };
 struct WeightsChunk {
   std::uint32_t entry = 0;   // index into the manifest
   std::uint64_t offset = 0;  // bytes
   Bytes payload;
+  bool operator==(const WeightsChunk&) const = default;
 };
 
 struct Heartbeat {
   std::uint64_t sequence = 0;
+  bool operator==(const Heartbeat&) const = default;
 };
 
 // The sender's orderly end: nothing follows.
-struct Goodbye {};
+struct Goodbye {
+  bool operator==(const Goodbye&) const = default;
+};
 
 // The sender gives up. `exit_code` is what the receiver should exit with.
 struct Refusal {
   std::uint8_t exit_code = 3;
   std::string reason;  // one sentence for the peer's user; never anything about samples
+  bool operator==(const Refusal&) const = default;
 };
 
-using Message = std::variant<Hello, ContractOffer, Manifest, TensorMessage, StepScalars,
-                             WeightsRequest, WeightsManifest, WeightsChunk, Heartbeat, Goodbye,
-                             Refusal>;
+using Message =
+    std::variant<Hello, ContractOffer, Manifest, TensorMessage, StepScalars, WeightsRequest,
+                 WeightsManifest, WeightsChunk, Heartbeat, Goodbye, Refusal>;
 
 std::string_view message_name(const Message& message);  // "tensor", "manifest", ...
 
