@@ -1,12 +1,15 @@
 // A job file as plain structs. Every field has a key of the same name in its table; docs/config.md
 // is the reference. Loading checks types, ranges and unknown keys; what needs the model or the data
 // (sums of layers, vocabulary, ...) is checked by who owns those.
+//
+// The structs are values; the functions hold no state and may be called from any thread.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hairpin/base/result.h"
@@ -15,30 +18,34 @@ namespace hairpin::config {
 
 struct Model {
   std::filesystem::path path;  // Hugging Face directory, whole or the edge's half of a split
+  bool operator==(const Model&) const = default;
 };
 struct Split {
-  std::vector<std::int64_t> layers;  // edge head, cloud ..., edge tail
+  std::vector<std::int64_t> layers;  // edge head, cloud ..., edge tail; at least three, each >= 0
   bool allow_plaintext_cut = false;
+  bool operator==(const Split&) const = default;
 };
 enum class OnBad { fail, skip };
 enum class OnLong { fail, skip, truncate };
 struct Data {
-  std::filesystem::path train;
+  std::filesystem::path train;  // empty only when train.steps is 0
   std::optional<std::filesystem::path> eval;
   std::int64_t sequence_length = 512;  // most tokens of a sample, and of a packed sequence
   bool packing = true;
   bool shuffle = true;
   OnBad on_bad_sample = OnBad::fail;
   OnLong on_long_sample = OnLong::fail;
+  bool operator==(const Data&) const = default;
 };
 struct Train {
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;            // 0: export only
   std::int64_t microbatches = 1;     // per domain and step
   std::int64_t microbatch_size = 1;  // packed sequences (packing) or samples in a microbatch
   std::string precision = "fp32";
   std::string loss = "per_token";
-  std::int64_t loss_chunk = 256;     // tokens whose logits exist at a time
-  std::uint64_t seed = 1;
+  std::int64_t loss_chunk = 256;  // tokens whose logits exist at a time
+  std::uint64_t seed = 1;         // at most 2^63 - 1
+  bool operator==(const Train&) const = default;
 };
 struct Optimizer {
   std::string kind = "adamw";  // "adamw", "sgd"
@@ -48,26 +55,31 @@ struct Optimizer {
   std::int64_t warmup_steps = 0;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0.0;
-  double momentum = 0.0;                // sgd
-  std::optional<double> clip_norm;      // none: no clipping
+  double momentum = 0.0;            // sgd
+  std::optional<double> clip_norm;  // none: no clipping
+  bool operator==(const Optimizer&) const = default;
 };
 struct Schedule {
-  std::string kind = "hairpin-1f1b";
+  std::string kind = "hairpin-1f1b";  // default of a job without [split]: "1f1b"
+  bool operator==(const Schedule&) const = default;
 };
 struct Site {
   std::optional<std::filesystem::path> keys;   // cert.pem, key.pem, ca.pem
   std::optional<std::filesystem::path> model;  // this site's own half; default: model.path
   std::int64_t threads = 1;                    // compute threads per rank
+  bool operator==(const Site&) const = default;
 };
 struct Link {
-  std::string address = "127.0.0.1:7461";  // the cloud listens, the edge dials
+  std::string address = "127.0.0.1:7461";  // the cloud listens, the edge dials; see address.h
   std::string codec = "fp32";
-  bool insecure_loopback = false;          // no TLS; 127.0.0.1 only
-  double connect_timeout = 60.0;           // seconds the edge goes on dialling
-  double peer_timeout = 8.0;               // seconds without a byte until the peer counts as dead
+  bool insecure_loopback = false;  // no TLS; 127.0.0.1 only
+  double connect_timeout = 60.0;   // seconds the edge goes on dialling
+  double peer_timeout = 8.0;       // seconds without a byte until the peer counts as dead
+  bool operator==(const Link&) const = default;
 };
 struct Output {
   std::filesystem::path directory;
+  bool operator==(const Output&) const = default;
 };
 
 struct Job {
@@ -78,16 +90,25 @@ struct Job {
   Train train;
   Optimizer optimizer;
   Schedule schedule;
-  Site edge, cloud, site;      // `site` for runs without a split
-  Link link;
+  Site edge, cloud;  // only with a split
+  Site site;         // only without one
+  Link link;         // only with a split
   Output output;
+  bool operator==(const Job&) const = default;
 };
 
 // `overrides` are "table.key=value" texts (value in TOML syntax, or a bare word taken as a string),
-// applied over the file. All relative paths are taken relative to the working directory.
+// applied over the file. All relative paths are taken relative to the working directory. The first
+// thing wrong is the error: "FILE:LINE: [table] key = value: what is wrong; what to do", with the
+// override's text in place of FILE:LINE where it is to blame. At most 1 MiB of text is read.
 Result<Job> load_job(const std::filesystem::path& file, const std::vector<std::string>& overrides);
 
-// As TOML with every key and its value, defaults included; loading it gives the same job.
+// The same from text; `file` is only a name.
+Result<Job> parse_job(std::string_view toml, const std::filesystem::path& file,
+                      const std::vector<std::string>& overrides = {});
+
+// As TOML with every key and its value, defaults included; loading it gives the same job. A key
+// without a value is a comment. Tables a job of this form may not have are left out.
 std::string resolved_toml(const Job& job);
 
 }  // namespace hairpin::config

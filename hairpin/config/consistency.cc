@@ -1,0 +1,97 @@
+#include "hairpin/config/consistency.h"
+
+#include "hairpin/config/address.h"
+#include "hairpin/config/field.h"
+
+namespace hairpin::config {
+namespace {
+
+// Where a key, or else its table, or else the job was written.
+std::string where(const Document& document, std::string_view table, std::string_view key = "") {
+  if (const auto* entry = document.find(table, key)) return entry->where;
+  if (const auto* mark = document.find_table(table)) return mark->where;
+  return document.file;
+}
+
+Result<void> check_required(const Document& document) {
+  for (const auto& field : fields()) {
+    const bool wanted = field.table != "split" || document.find_table("split") != nullptr;
+    if (field.required && wanted && document.find(field.table, field.key) == nullptr)
+      return bad_input("{}: [{}] {}: required and missing; give {}", where(document, field.table),
+                       field.table, field.key, field.takes);
+  }
+  return {};
+}
+
+Result<void> check_tables(const Job& job, const Document& document) {
+  for (const auto& mark : document.tables) {
+    if (table_applies(mark.name, job.split.has_value())) continue;
+    if (job.split)
+      return bad_input(
+          "{}: [{}]: only for a job on one site, and this one has [split]; give [edge] and [cloud] "
+          "instead, or remove [split]",
+          mark.where, mark.name);
+    return bad_input("{}: [{}]: only for a job across two sites; add [split] layers or remove [{}]",
+                     mark.where, mark.name, mark.name);
+  }
+  return {};
+}
+
+Result<void> check_split(const Job& job, const Document& document) {
+  if (!job.split) {
+    if (!job.schedule.kind.starts_with("hairpin-")) return {};
+    return bad_input(
+        "{}: [schedule] kind = \"{}\": needs an edge and at least one cloud rank; add [split] "
+        "layers "
+        "or use \"1f1b\" or \"gpipe\"",
+        where(document, "schedule", "kind"), job.schedule.kind);
+  }
+  const auto& layers = job.split->layers;
+  if (job.split->allow_plaintext_cut || (layers.front() > 0 && layers.back() > 0)) return {};
+  return bad_input(
+      "{}: [split] layers = {}: the {} has no decoder layer, so {} what crosses the link; give it "
+      "layers, or accept this with allow_plaintext_cut = true",
+      where(document, "split", "layers"), to_toml(layers), layers.front() == 0 ? "head" : "tail",
+      layers.front() == 0 ? "text can be read from" : "labels follow from the gradient in");
+}
+
+Result<void> check_train(const Job& job, const Document& document) {
+  if (job.train.steps > 0 && job.data.train.empty())
+    return bad_input(
+        "{}: [data] train: required and missing; give the training file, or train.steps = 0",
+        where(document, "data", "train"));
+  const auto& optimizer = job.optimizer;
+  if (optimizer.min_learning_rate > optimizer.learning_rate)
+    return bad_input(
+        "{}: [optimizer] min_learning_rate = {}: more than learning_rate = {}; give at most that",
+        where(document, "optimizer", "min_learning_rate"), to_toml(optimizer.min_learning_rate),
+        to_toml(optimizer.learning_rate));
+  if (optimizer.kind != "sgd" && optimizer.momentum != 0)
+    return bad_input(
+        "{}: [optimizer] momentum = {}: only for kind = \"sgd\", and kind is \"{}\"; remove it",
+        where(document, "optimizer", "momentum"), to_toml(optimizer.momentum), optimizer.kind);
+  return {};
+}
+
+Result<void> check_link(const Job& job, const Document& document) {
+  if (!job.link.insecure_loopback) return {};
+  HAIRPIN_TRY(const auto address, parse_address(job.link.address));
+  if (address.host == "127.0.0.1") return {};
+  return bad_input(
+      "{}: [link] insecure_loopback = true: only with host 127.0.0.1, and address is \"{}\"; "
+      "remove "
+      "it and give both sites keys",
+      where(document, "link", "insecure_loopback"), job.link.address);
+}
+
+}  // namespace
+
+Result<void> check_consistency(const Job& job, const Document& document) {
+  HAIRPIN_CHECK_OK(check_required(document));
+  HAIRPIN_CHECK_OK(check_tables(job, document));
+  HAIRPIN_CHECK_OK(check_split(job, document));
+  HAIRPIN_CHECK_OK(check_train(job, document));
+  return check_link(job, document);
+}
+
+}  // namespace hairpin::config

@@ -1,0 +1,130 @@
+#include "hairpin/config/document.h"
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hairpin::config {
+namespace {
+
+// The list's whole numbers; anything else in it makes it a form of its own.
+Value list_value(const toml::array& list) {
+  Integers integers;
+  for (const auto& element : list) {
+    const auto* integer = element.as_integer();
+    if (integer == nullptr) return OtherForm{"a list of other things than whole numbers"};
+    integers.push_back(integer->get());
+  }
+  return integers;
+}
+
+Value to_value(const toml::node& node) {
+  if (const auto* value = node.as_boolean()) return value->get();
+  if (const auto* value = node.as_integer()) return value->get();
+  if (const auto* value = node.as_floating_point()) return value->get();
+  if (const auto* value = node.as_string()) return value->get();
+  if (const auto* value = node.as_array()) return list_value(*value);
+  if (node.is_table()) return OtherForm{"a table"};
+  return OtherForm{"a date or time"};
+}
+
+// A toml++ error as a sentence: its description, which may span lines, in one line.
+std::string one_line(std::string_view description) {
+  std::string text(description);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+// The value of an override. What isn't TOML is a bare word if it doesn't begin like a quoted
+// string, a list or a table: then the mistake would be hidden.
+Result<Value> parse_override_value(std::string_view text, std::string_view where) {
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (text.empty() || std::any_of(text.begin(), text.end(), is_control))
+    return bad_input("{}: no usable value after '='; write table.key=value in one line", where);
+  const auto parsed = toml::parse(fmt::format("value = {}", text));
+  if (parsed) return to_value(*parsed.table().get("value"));
+  if (std::string_view("\"'[{#").find(text.front()) != std::string_view::npos)
+    return bad_input("{}: the value is not TOML: {}", where,
+                     one_line(parsed.error().description()));
+  if (!toml::parse(fmt::format("value = {}", to_toml(std::string(text)))))
+    return bad_input("{}: the value is not UTF-8 text; correct the override", where);
+  return std::string(text);
+}
+
+template <class Items>
+void sort_by_line(Items& items) {
+  std::stable_sort(items.begin(), items.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+}  // namespace
+
+const Entry* Document::find(std::string_view table, std::string_view key) const {
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
+    return entry.table == table && entry.key == key;
+  });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+const TableMark* Document::find_table(std::string_view table) const {
+  const auto found = std::find_if(tables.begin(), tables.end(),
+                                  [&](const TableMark& mark) { return mark.name == table; });
+  return found == tables.end() ? nullptr : &*found;
+}
+
+Result<Document> parse_document(std::string_view toml, const std::filesystem::path& file) {
+  const auto parsed = toml::parse(toml);
+  if (!parsed) {
+    const auto& at = parsed.error().source().begin;
+    return bad_input("{}:{}: column {}: not TOML: {}", file.string(), at.line, at.column,
+                     one_line(parsed.error().description()));
+  }
+  // toml++ keeps keys in alphabetical order; people read a file from its top.
+  std::vector<std::pair<std::uint32_t, TableMark>> tables;
+  std::vector<std::pair<std::uint32_t, Entry>> entries;
+  for (const auto& [name, node] : parsed.table()) {
+    const auto line = node.source().begin.line;
+    const auto where = fmt::format("{}:{}", file.string(), line);
+    const auto* table = node.as_table();
+    if (table == nullptr)
+      return bad_input("{}: {}: not in a table; every key belongs to one, such as [train]", where,
+                       name.str());
+    tables.push_back({line, {std::string(name.str()), where}});
+    for (const auto& [key, value] : *table) {
+      const auto value_line = value.source().begin.line;
+      entries.push_back({value_line,
+                         {std::string(name.str()), std::string(key.str()), to_value(value),
+                          fmt::format("{}:{}", file.string(), value_line)}});
+    }
+  }
+  sort_by_line(tables);
+  sort_by_line(entries);
+  Document document{file.string(), {}, {}};
+  for (auto& [line, mark] : tables) document.tables.push_back(std::move(mark));
+  for (auto& [line, entry] : entries) document.entries.push_back(std::move(entry));
+  return document;
+}
+
+Result<void> apply_override(std::string_view text, Document& document) {
+  const auto where = fmt::format("--set {}", text);
+  const auto equals = text.find('=');
+  const auto name = text.substr(0, equals);
+  const auto dot = name.find('.');
+  if (equals == std::string_view::npos || dot == std::string_view::npos || dot == 0 ||
+      dot + 1 == name.size() || name.find('.', dot + 1) != std::string_view::npos)
+    return bad_input("{}: not an override; write table.key=value, as in train.steps=50", where);
+  HAIRPIN_TRY(auto value, parse_override_value(text.substr(equals + 1), where));
+  Entry entry{std::string(name.substr(0, dot)), std::string(name.substr(dot + 1)), std::move(value),
+              where};
+  if (document.find_table(entry.table) == nullptr) document.tables.push_back({entry.table, where});
+  if (const auto* old = document.find(entry.table, entry.key)) {
+    document.entries[static_cast<std::size_t>(old - document.entries.data())] = std::move(entry);
+  } else {
+    document.entries.push_back(std::move(entry));
+  }
+  return {};
+}
+
+}  // namespace hairpin::config

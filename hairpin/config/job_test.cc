@@ -1,0 +1,270 @@
+#include "hairpin/config/job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace hairpin::config {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A whole split job; `replace` puts another line in the place of one.
+const std::string kJob = R"([model]
+path = "models/m"
+[split]
+layers = [2, 13, 13, 2]
+[data]
+train = "train.jsonl"
+sequence_length = 512
+[train]
+steps = 100
+[optimizer]
+learning_rate = 3e-4
+clip_norm = 1
+[schedule]
+kind = "hairpin-1f1b"
+[edge]
+keys = "keys/edge"
+[cloud]
+threads = 2
+[link]
+codec = "bf16"
+[output]
+directory = "runs/r"
+)";
+
+std::string replace(const std::string& line, const std::string& with) {
+  auto text = kJob;
+  const auto at = text.find(line);
+  if (at == std::string::npos) throw std::logic_error("no line " + line);
+  return text.replace(at, line.size(), with);
+}
+
+const std::string kOneSite =
+    "[model]\npath = \"m\"\n[data]\ntrain = \"t\"\n[train]\nsteps = 1\n[output]\ndirectory = "
+    "\"o\"\n";
+
+std::string error_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  const auto job = parse_job(text, "job.toml", overrides);
+  if (job) return "no error";
+  EXPECT_EQ(job.error().kind, ErrorKind::bad_input);
+  EXPECT_EQ(job.error().message.find('\n'), std::string::npos);
+  return job.error().message;
+}
+
+TEST(JobTest, ReadsEveryTableAndKeepsDefaults) {
+  const auto job = parse_job(kJob, "job.toml").value();
+  EXPECT_EQ(job.file, "job.toml");
+  EXPECT_EQ(job.model.path, "models/m");
+  EXPECT_EQ(job.split->layers, (std::vector<std::int64_t>{2, 13, 13, 2}));
+  EXPECT_EQ(job.train.steps, 100);
+  EXPECT_EQ(job.train.microbatches, 1);
+  EXPECT_EQ(job.optimizer.learning_rate, 3e-4);
+  EXPECT_EQ(job.optimizer.clip_norm, 1.0);
+  EXPECT_EQ(job.data.eval, std::nullopt);
+  EXPECT_EQ(job.edge.keys, "keys/edge");
+  EXPECT_EQ(job.cloud.threads, 2);
+  EXPECT_EQ(job.link.codec, "bf16");
+  EXPECT_EQ(job.link.address, "127.0.0.1:7461");
+}
+
+TEST(JobTest, ReadsEnums) {
+  const auto job = parse_job(replace("sequence_length = 512",
+                                     "on_bad_sample = \"skip\"\non_long_sample = \"truncate\""),
+                             "job.toml")
+                       .value();
+  EXPECT_EQ(job.data.on_bad_sample, OnBad::skip);
+  EXPECT_EQ(job.data.on_long_sample, OnLong::truncate);
+}
+
+TEST(JobTest, OneSiteNeedsNoSplitAndDefaultsToItsOwnSchedule) {
+  const auto job = parse_job(kOneSite + "[site]\nthreads = 2\n", "job.toml").value();
+  EXPECT_FALSE(job.split);
+  EXPECT_EQ(job.schedule.kind, "1f1b");
+  EXPECT_EQ(job.site.threads, 2);
+}
+
+TEST(JobTest, ZeroStepsNeedNoTrainingFile) {
+  const auto text = "[model]\npath = \"m\"\n[train]\nsteps = 0\n[output]\ndirectory = \"o\"\n";
+  EXPECT_TRUE(parse_job(text, "job.toml"));
+  EXPECT_EQ(
+      error_of(text, {"train.steps=1"}),
+      "job.toml: [data] train: required and missing; give the training file, or train.steps = "
+      "0");
+}
+
+TEST(JobTest, UnknownKeysNameTheNearest) {
+  EXPECT_EQ(error_of(replace("steps = 100", "steps = 100\nstep = 5")),
+            "job.toml:10: [train] step: unknown key; did you mean \"steps\"?");
+  EXPECT_EQ(error_of(kJob, {"train.seeds=5"}),
+            "--set train.seeds=5: [train] seeds: unknown key; did you mean \"seed\"?");
+  EXPECT_EQ(error_of(replace("steps = 100", "steps = 100\nclip_norm = 5")),
+            "job.toml:10: [train] clip_norm: unknown key; it belongs in [optimizer]");
+  EXPECT_THAT(error_of(replace("steps = 100", "steps = 100\nzzzzzz = 5")),
+              StartsWith("job.toml:10: [train] zzzzzz: unknown key; remove it"));
+  EXPECT_EQ(error_of(kJob + "tensor_paralel = 5\n[cloud2]\n"),
+            "job.toml:24: [cloud2]: unknown table; did you mean [cloud]?");
+}
+
+TEST(JobTest, WrongTypesSayWhatIsWanted) {
+  EXPECT_EQ(error_of(replace("steps = 100", "steps = \"100\"")),
+            "job.toml:9: [train] steps = \"100\": is a string; give a whole number");
+  EXPECT_EQ(error_of(replace("steps = 100", "steps = 1.0")),
+            "job.toml:9: [train] steps = 1.0: is a number; give a whole number");
+  EXPECT_EQ(error_of(kJob, {"train.steps=5O"}),
+            "--set train.steps=5O: [train] steps = \"5O\": is a string; give a whole number");
+  EXPECT_THAT(
+      error_of(replace("[2, 13, 13, 2]", "[2, \"13\", 2]")),
+      HasSubstr("is a list of other things than whole numbers; give a list of whole numbers"));
+  EXPECT_THAT(error_of(kJob, {"data.packing=yes"}), HasSubstr("is a string; give true or false"));
+  EXPECT_THAT(error_of(kJob, {"data.on_bad_sample=1"}),
+              HasSubstr("is a whole number; give a string, \"fail\" or \"skip\""));
+}
+
+TEST(JobTest, RangesAreChecked) {
+  const std::vector<std::string> good = {"train.steps=0",
+                                         "train.microbatches=1",
+                                         "data.sequence_length=2",
+                                         "cloud.threads=256",
+                                         "optimizer.beta1=0",
+                                         "optimizer.weight_decay=0",
+                                         "train.seed=0",
+                                         "link.peer_timeout=1",
+                                         "optimizer.warmup_steps=0",
+                                         "train.loss_chunk=1",
+                                         "optimizer.clip_norm=0.5",
+                                         "train.seed=9223372036854775807",
+                                         "link.address=\"[::1]:1\""};
+  for (const auto& text : good) EXPECT_TRUE(parse_job(kJob, "job.toml", {text})) << text;
+
+  const std::vector<std::string> bad = {
+      "train.steps=-1",         "train.microbatches=0",    "train.microbatches=65537",
+      "data.sequence_length=1", "train.microbatch_size=0", "train.loss_chunk=0",
+      "train.seed=-1",          "optimizer.epsilon=0",     "optimizer.learning_rate=0",
+      "optimizer.beta1=1",      "optimizer.beta2=-0.1",    "optimizer.learning_rate=inf",
+      "optimizer.beta1=nan",    "optimizer.clip_norm=0",   "optimizer.learning_rate=nan",
+      "optimizer.momentum=1",   "optimizer.clip_norm=inf", "optimizer.weight_decay=-1",
+      "edge.threads=0",         "edge.threads=257",        "optimizer.warmup_steps=-1",
+      "link.connect_timeout=0", "link.peer_timeout=nan",   "link.connect_timeout=1e9"};
+  for (const auto& text : bad)
+    EXPECT_THAT(error_of(kJob, {text}),
+                ::testing::AllOf(StartsWith("--set " + text), HasSubstr("out of range; give ")));
+}
+
+TEST(JobTest, WordsAreChecked) {
+  EXPECT_EQ(error_of(replace("hairpin-1f1b", "hairpin-1f2b")),
+            "job.toml:14: [schedule] kind = \"hairpin-1f2b\": unknown; did you mean "
+            "\"hairpin-1f1b\"? It takes \"gpipe\", \"1f1b\" or \"hairpin-1f1b\"");
+  EXPECT_THAT(error_of(kJob, {"optimizer.kind=lion"}),
+              HasSubstr("unknown; use \"adamw\" or \"sgd\""));
+  EXPECT_THAT(error_of(kJob, {"model.path=\"\""}), HasSubstr("is empty; give a path"));
+  EXPECT_THAT(error_of(kJob, {"link.address=localhost"}), HasSubstr("write host:port"));
+}
+
+TEST(JobTest, FeaturesToComeAreRefusedByName) {
+  const std::vector<std::string> refused = {"cloud.tensor_parallel=2",
+                                            "edge.data_parallel=2",
+                                            "cloud.zero=1",
+                                            "cloud.recompute=full",
+                                            "cloud.release_memory=step",
+                                            "link.codec=int8",
+                                            "link.codec=int4",
+                                            "train.precision=bf16",
+                                            "train.loss=per_sample",
+                                            "train.loss=per_microbatch",
+                                            "schedule.kind=interleaved",
+                                            "schedule.kind=hairpin-adaptive",
+                                            "schedule.split_backward=true",
+                                            "split.vision_layers=[1, 0, 0]",
+                                            "data.form=alpaca",
+                                            "adapt.rank=8"};
+  for (const auto& text : refused)
+    EXPECT_THAT(error_of(kJob, {text}), ::testing::AllOf(StartsWith("--set " + text + ": ["),
+                                                         HasSubstr("not built yet; ")));
+  EXPECT_THAT(error_of(kOneSite, {"site.pipeline=[8, 8]"}), HasSubstr("not built yet"));
+  EXPECT_EQ(error_of(kJob, {"cloud.tensor_parallel=2"}),
+            "--set cloud.tensor_parallel=2: [cloud] tensor_parallel = 2: not built yet; remove the "
+            "key or give 1");
+}
+
+TEST(JobTest, ValuesThatAskForNothingAreAccepted) {
+  const auto job = parse_job(
+      kJob, "job.toml",
+      {"edge.tensor_parallel=1", "cloud.data_parallel=1", "cloud.zero=0", "cloud.recompute=none",
+       "cloud.release_memory=never", "schedule.split_backward=false", "data.form=messages"});
+  ASSERT_TRUE(job);
+  EXPECT_EQ(*job, parse_job(kJob, "job.toml").value());
+}
+
+TEST(JobTest, RequiredKeysAreNamed) {
+  EXPECT_EQ(error_of(replace("path = \"models/m\"", "")),
+            "job.toml:1: [model] path: required and missing; give a path as a string");
+  EXPECT_THAT(
+      error_of(replace("steps = 100", "")),
+      StartsWith("job.toml:8: [train] steps: required and missing; give a whole number, 0 "));
+  EXPECT_THAT(error_of(replace("layers = [2, 13, 13, 2]", "")),
+              StartsWith("job.toml:3: [split] layers: required and missing; "));
+  EXPECT_THAT(error_of(replace("[output]\ndirectory = \"runs/r\"", "")),
+              StartsWith("job.toml: [output] directory: required and missing; "));
+}
+
+TEST(JobTest, TablesOfTheOtherFormAreRefused) {
+  EXPECT_THAT(error_of(kJob + "[site]\n"),
+              StartsWith("job.toml:23: [site]: only for a job on one"));
+  for (const char* table : {"edge", "cloud", "link"})
+    EXPECT_THAT(
+        error_of(kOneSite + "[" + table + "]\n"),
+        StartsWith(fmt::format("job.toml:9: [{}]: only for a job across two sites", table)));
+  EXPECT_THAT(error_of(kOneSite, {"schedule.kind=hairpin-1f1b"}),
+              HasSubstr("needs an edge and at least one cloud rank"));
+}
+
+TEST(JobTest, LayersAreCountsOfAtLeastThreeStages) {
+  EXPECT_THAT(error_of(kJob, {"split.layers=[2, 2]"}), HasSubstr("at least one cloud stage"));
+  EXPECT_THAT(error_of(kJob, {"split.layers=[]"}), HasSubstr("at least one cloud stage"));
+  EXPECT_THAT(error_of(kJob, {"split.layers=[2, -1, 2]"}),
+              HasSubstr("-1 is not a number of layers"));
+  EXPECT_TRUE(parse_job(kJob, "job.toml", {"split.layers=[1, 0, 1]"}));
+}
+
+TEST(JobTest, AnEdgeWithoutLayersNeedsAnOverride) {
+  const auto head = error_of(kJob, {"split.layers=[0, 2, 2]"});
+  EXPECT_THAT(head, HasSubstr("the head has no decoder layer"));
+  EXPECT_THAT(head, HasSubstr("allow_plaintext_cut = true"));
+  EXPECT_THAT(error_of(kJob, {"split.layers=[2, 2, 0]"}),
+              HasSubstr("the tail has no decoder layer"));
+  EXPECT_TRUE(
+      parse_job(kJob, "job.toml", {"split.layers=[0, 2, 0]", "split.allow_plaintext_cut=true"}));
+}
+
+TEST(JobTest, PlaintextOnlyOnLoopback) {
+  EXPECT_TRUE(parse_job(kJob, "job.toml", {"link.insecure_loopback=true"}));
+  for (const char* host : {"0.0.0.0:1", "localhost:1", "127.0.0.2:1", "\"[::1]:1\""})
+    EXPECT_THAT(
+        error_of(kJob, {"link.insecure_loopback=true", fmt::format("link.address={}", host)}),
+        HasSubstr("only with host 127.0.0.1"));
+}
+
+TEST(JobTest, KeysThatWouldHaveNoMeaningAreRefused) {
+  EXPECT_THAT(error_of(kJob, {"optimizer.momentum=0.9"}), HasSubstr("only for kind = \"sgd\""));
+  EXPECT_TRUE(parse_job(kJob, "job.toml", {"optimizer.momentum=0.9", "optimizer.kind=sgd"}));
+  EXPECT_THAT(error_of(kJob, {"optimizer.min_learning_rate=1"}),
+              HasSubstr("more than learning_rate"));
+}
+
+TEST(JobTest, FilesAreBoundedAndMustExist) {
+  EXPECT_THAT(error_of(std::string((std::size_t{1} << 20) + 1, '#')), HasSubstr("at most 1048576"));
+  const auto path = std::filesystem::path(::testing::TempDir()) / "job_test.toml";
+  std::ofstream(path) << kJob;
+  EXPECT_EQ(load_job(path, {"train.steps=7"}).value().train.steps, 7);
+  std::filesystem::remove(path);
+  const auto missing = load_job(path, {});
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, StartsWith(path.string()));
+}
+
+}  // namespace
+}  // namespace hairpin::config
