@@ -16,6 +16,11 @@ endif()
 find_library(HAIRPIN_TORCH_LIBRARY torch PATHS ${root}/lib NO_DEFAULT_PATH)
 find_library(HAIRPIN_TORCH_CPU_LIBRARY torch_cpu PATHS ${root}/lib NO_DEFAULT_PATH)
 find_library(HAIRPIN_C10_LIBRARY c10 PATHS ${root}/lib NO_DEFAULT_PATH)
+# The OpenMP runtime that LibTorch uses; a second one in the process would be a defect.
+find_file(HAIRPIN_GOMP_LIBRARY libgomp.so.1 PATHS ${root}/lib NO_DEFAULT_PATH)
+if(NOT HAIRPIN_GOMP_LIBRARY)
+  set(HAIRPIN_GOMP_LIBRARY gomp)
+endif()
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(
   HairpinTorch
@@ -29,5 +34,5 @@ target_compile_options(
                           "SHELL:-idirafter ${root}/include/torch/csrc/api/include")
 # A CUDA-built wheel's libtorch.so names libraries of other wheels; they are found at run time.
 target_link_libraries(hairpin_torch INTERFACE ${HAIRPIN_TORCH_LIBRARY} ${HAIRPIN_TORCH_CPU_LIBRARY}
-                                              ${HAIRPIN_C10_LIBRARY})
+                                              ${HAIRPIN_C10_LIBRARY} ${HAIRPIN_GOMP_LIBRARY})
 target_link_options(hairpin_torch INTERFACE -Wl,--allow-shlib-undefined -Wl,-rpath,${root}/lib)

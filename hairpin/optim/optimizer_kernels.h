@@ -1,0 +1,37 @@
+// The optimizers' element-wise loops over plain fp32 arrays. An element gets the same bits wherever
+// it lies in an array.
+#pragma once
+
+#include <cstdint>
+
+namespace hairpin::optim {
+
+// AdamW (Loshchilov & Hutter 2019), as torch.optim.AdamW orders its operations:
+//   p *= decay;  m += (g - m)(1 - beta1);  v = beta2 v + (1 - beta2) g^2;
+//   p -= step_size * m / (sqrt(v) / root_correction2 + epsilon)
+struct AdamWScalars {
+  float gradient_scale;    // of clipping
+  float decay;             // 1 - learning_rate * weight_decay
+  float one_minus_beta1;
+  float beta2, one_minus_beta2;
+  float step_size;         // learning_rate / (1 - beta1^t)
+  float root_correction2;  // sqrt(1 - beta2^t)
+  float epsilon;
+};
+void adamw(float* p, float* m, float* v, const float* g, std::int64_t n, const AdamWScalars& s);
+
+// SGD with momentum (torch.optim.SGD): g = scale g + weight_decay p; m = momentum m + g (the first
+// time: m = g); p -= learning_rate m. Without momentum `m` is null.
+struct SgdScalars {
+  float gradient_scale;
+  float weight_decay;
+  float momentum;
+  float learning_rate;
+  bool first;
+};
+void sgd(float* p, float* m, const float* g, std::int64_t n, const SgdScalars& s);
+
+// Sum of squares in double, in one fixed grouping of 16 lanes; n a multiple of 16.
+double sum_of_squares(const float* g, std::int64_t n);
+
+}  // namespace hairpin::optim
