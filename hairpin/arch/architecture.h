@@ -36,7 +36,7 @@ Result<Architecture> parse_architecture(const std::string& config_json, const st
 
 // One Hugging Face tensor.
 struct TensorSpec {
-  std::string name;                 // "model.layers.0.self_attn.q_proj.weight"
+  std::string name;  // "model.layers.0.self_attn.q_proj.weight"
   std::vector<std::int64_t> shape;
 };
 
