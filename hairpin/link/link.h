@@ -15,7 +15,7 @@
 namespace hairpin::link {
 
 struct Traffic {
-  std::uint64_t bytes = 0;     // framed bytes, TLS overhead not counted
+  std::uint64_t bytes = 0;  // framed bytes, TLS overhead not counted
   std::uint64_t messages = 0;
 };
 

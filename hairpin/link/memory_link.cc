@@ -1,0 +1,86 @@
+#include "hairpin/link/memory_link.h"
+
+#include <atomic>
+#include <utility>
+
+#include "hairpin/link/memory_pipe.h"
+
+namespace hairpin::link {
+namespace {
+
+// Both directions and what they share. Lives until both ends are destroyed.
+class MemoryConnection {
+ public:
+  explicit MemoryConnection(MemoryLinkOptions options)
+      : cut_after_(options.cut_after_messages),
+        up_(pipe_options(options, options.delay_up, "up", options.edge_sent), edge_, cloud_),
+        down_(pipe_options(options, options.delay_down, "down", options.cloud_sent), cloud_,
+              edge_) {}
+
+  const std::shared_ptr<Mailbox>& mailbox(wire::Role role) const {
+    return role == wire::Role::edge ? edge_ : cloud_;
+  }
+  MemoryPipe& pipe_from(wire::Role role) { return role == wire::Role::edge ? up_ : down_; }
+
+ private:
+  PipeOptions pipe_options(const MemoryLinkOptions& options, std::chrono::microseconds delay,
+                           std::string_view direction, SentObserver sent) {
+    return {.delay = delay,
+            .jitter = options.jitter,
+            .reorder = options.reorder,
+            .seed = derive_seed(options.seed, direction),
+            .sent = std::move(sent),
+            .may_pass = [this] { return may_pass(); }};
+  }
+
+  bool may_pass() {
+    if (!cut_after_ || passed_++ < *cut_after_) return true;
+    for (const auto& end : {edge_, cloud_})
+      end->close({ErrorKind::link_lost,
+                  fmt::format("the link to {} broke (cut on purpose)", end->peer_name())});
+    return false;
+  }
+
+  const std::optional<std::uint64_t> cut_after_;
+  std::atomic<std::uint64_t> passed_{0};
+  const std::shared_ptr<Mailbox> edge_ = std::make_shared<Mailbox>(wire::Role::edge);
+  const std::shared_ptr<Mailbox> cloud_ = std::make_shared<Mailbox>(wire::Role::cloud);
+  MemoryPipe up_, down_;
+};
+
+class MemoryLink : public Link {
+ public:
+  MemoryLink(std::shared_ptr<MemoryConnection> connection, wire::Role role)
+      : connection_(std::move(connection)), role_(role), mailbox_(connection_->mailbox(role)) {}
+
+  ~MemoryLink() override {
+    mailbox_->drain();
+    mailbox_->close({ErrorKind::link_lost, "the link was closed on this side"});
+    connection_->pipe_from(role_).source_gone();
+  }
+
+  Result<void> send(wire::Message message) override { return mailbox()->send(std::move(message)); }
+  Result<wire::Message> receive() override { return mailbox()->receive(); }
+  void fail(Error reason) override { mailbox()->fail(std::move(reason)); }
+  Result<void> flush() override { return mailbox()->flush(); }
+  void set_max_frame_bytes(std::uint64_t bytes) override { mailbox()->set_max_frame_bytes(bytes); }
+  Traffic sent() const override { return mailbox()->sent(); }
+  Traffic received() const override { return mailbox()->received(); }
+
+ private:
+  std::shared_ptr<Mailbox> mailbox() const { return mailbox_; }  // a copy, see mailbox.h
+
+  std::shared_ptr<MemoryConnection> connection_;
+  wire::Role role_;
+  std::shared_ptr<Mailbox> mailbox_;
+};
+
+}  // namespace
+
+MemoryPair make_memory_pair(MemoryLinkOptions options) {
+  const auto connection = std::make_shared<MemoryConnection>(std::move(options));
+  return {std::make_unique<MemoryLink>(connection, wire::Role::edge),
+          std::make_unique<MemoryLink>(connection, wire::Role::cloud)};
+}
+
+}  // namespace hairpin::link
