@@ -1,0 +1,28 @@
+// Proof that a schedule can be executed as is. Pure, thread-safe.
+#pragma once
+
+#include <vector>
+
+#include "hairpin/base/result.h"
+#include "hairpin/schedule/schedule.h"
+
+namespace hairpin::schedule {
+
+struct CheckOptions {
+  // The most microbatches in flight on each logical stage, over the domains its rank serves (see
+  // in_flight.h). Empty: no cap; else one number a stage.
+  std::vector<int> in_flight_cap;
+};
+
+// For any schedule, generated or not, proves that
+//   - the layout is sound: stages on ranks that exist, as many lists as ranks, at most kMaxOps ops;
+//   - every op of every stage, microbatch and domain stands exactly once, on the rank of its stage;
+//   - ranks that run their lists in order never wait for each other in a circle (sends don't
+//   block);
+//   - both ends of every channel have the same order. A channel carries the activations, or the
+//     gradients, of one domain between two neighbouring stages on different ranks;
+//   - no stage holds more microbatches than its cap.
+// The error (bad_input) names the first op that is wrong: "FE3 on rank 0 stands twice".
+Result<void> check(const Schedule& schedule, const CheckOptions& options = {});
+
+}  // namespace hairpin::schedule

@@ -1,0 +1,145 @@
+#include "hairpin/schedule/checker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "hairpin/schedule/generate.h"
+#include "hairpin/schedule/notation.h"
+
+namespace hairpin::schedule {
+namespace {
+
+using testing::HasSubstr;
+
+Schedule hairpin(int pp, int m, int domains = 1) {
+  return generate("hairpin-1f1b", {pp, m, domains}).value();
+}
+
+// Replaces RANK's list by the ops that TEXT names.
+Schedule with_list(Schedule schedule, int rank, const std::string& text) {
+  std::vector<Op> ops;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    ops.push_back(parse_op(schedule, rank, text.substr(begin, end - begin)).value());
+    begin = end + 1;
+  }
+  schedule.ranks[static_cast<std::size_t>(rank)] = ops;
+  return schedule;
+}
+
+std::string refusal(const Schedule& schedule, const CheckOptions& options = {}) {
+  const auto ok = check(schedule, options);
+  if (ok) return "accepted";
+  EXPECT_EQ(ok.error().kind, ErrorKind::bad_input);
+  return ok.error().message;
+}
+
+TEST(Checker, RefusesADoubledOp) {
+  Schedule s = hairpin(3, 4);
+  s.ranks[0].push_back({OpKind::forward, 3, 2});
+  EXPECT_EQ(refusal(s), "FE3 on rank 0 stands twice");
+}
+
+TEST(Checker, RefusesADroppedOp) {
+  Schedule s = hairpin(3, 4);
+  std::erase(s.ranks[2], Op{OpKind::backward, 2, 3});
+  EXPECT_EQ(refusal(s), "B4 is missing on rank 2");
+}
+
+TEST(Checker, RefusesAnOpOnAnotherRank) {
+  Schedule s = hairpin(3, 4);
+  std::erase(s.ranks[1], Op{OpKind::forward, 1, 3});
+  s.ranks[2].push_back({OpKind::forward, 1, 3});
+  EXPECT_EQ(refusal(s), "F4 (stage 1) stands on rank 2, but belongs on rank 1");
+}
+
+TEST(Checker, RefusesAnOpOfAnotherDomainsRank) {
+  Schedule s = hairpin(2, 1, 2);
+  std::swap(s.ranks[1], s.ranks[2]);
+  EXPECT_EQ(refusal(s), "F1.1 (stage 1) stands on rank 1, but belongs on rank 2");
+}
+
+TEST(Checker, RefusesOpsOutsideTheSchedule) {
+  for (const Op op :
+       {Op{OpKind::forward, 4, 0}, Op{OpKind::forward, -1, 0}, Op{OpKind::forward, 0, 4},
+        Op{OpKind::forward, 0, -1}, Op{OpKind::forward, 0, 0, 1}, Op{OpKind::forward, 0, 0, -1}}) {
+    Schedule s = hairpin(3, 4);
+    s.ranks[0].push_back(op);
+    EXPECT_THAT(refusal(s), HasSubstr("is none of the schedule's 4 stages"));
+  }
+}
+
+TEST(Checker, RefusesABackwardBeforeItsForward) {
+  EXPECT_EQ(refusal(with_list(hairpin(2, 1), 0, "FS1 BS1 FE1 BE1")),
+            "the hairpin-1f1b schedule deadlocks: BS1 on rank 0 waits for FE1 on rank 0, which "
+            "stands after BS1 there");
+}
+
+TEST(Checker, NamesEveryOpOfADeadlock) {
+  // The edge wants FE2 before it gives BS1, the cloud wants BS1's gradient before it runs F2.
+  Schedule s = with_list(hairpin(2, 2), 0, "FS1 FS2 FE1 FE2 BS1 BS2 BE1 BE2");
+  EXPECT_EQ(refusal(with_list(s, 1, "F1 B1 F2 B2")),
+            "the hairpin-1f1b schedule deadlocks: FE2 on rank 0 waits for F2 on rank 1, which "
+            "stands after B1 there; B1 on rank 1 waits for BS1 on rank 0, which stands after FE2 "
+            "there");
+}
+
+TEST(Checker, FindsADeadlockThatAnotherRankOnlyFollows) {
+  // Rank 0 waits for the cycle of ranks 1 and 2, but is no part of it.
+  Schedule s = generate("1f1b", {3, 2}).value();
+  s = with_list(s, 1, "F1 B1 F2 B2");
+  s = with_list(s, 2, "F1 F2 B1 B2");
+  const std::string message = refusal(s);
+  EXPECT_THAT(message, HasSubstr("B1 on rank 1 waits for B1 on rank 2"));
+  EXPECT_THAT(message, HasSubstr("F2 on rank 2 waits for F2 on rank 1"));
+  EXPECT_THAT(message, testing::Not(HasSubstr("rank 0")));
+}
+
+TEST(Checker, RefusesASwapThatReordersAChannel) {
+  const Schedule s = generate("gpipe", {2, 3}).value();
+  EXPECT_EQ(refusal(with_list(s, 1, "F1 F3 F2 B1 B2 B3")),
+            "the activation channel from rank 0 to rank 1 has two orders: its message 2 is sent by "
+            "F2 but read by F3");
+  EXPECT_EQ(refusal(with_list(s, 1, "F1 F2 F3 B2 B1 B3")),
+            "the gradient channel from rank 1 to rank 0 has two orders: its message 1 is sent by "
+            "B2 but read by B1");
+}
+
+TEST(Checker, ChannelsOfDifferentBoundariesAreIndependent) {
+  // At PP 2 the one cloud rank reads FS and BS in another order than the edge runs them.
+  EXPECT_EQ(refusal(hairpin(2, 6)), "accepted");
+}
+
+TEST(Checker, HoldsEveryStageToItsCap) {
+  const Schedule s = hairpin(3, 8);
+  EXPECT_EQ(refusal(s, {.in_flight_cap = {5, 3, 2, 1}}), "accepted");
+  EXPECT_EQ(refusal(s, {.in_flight_cap = {4, 3, 2, 1}}),
+            "FS5 on rank 0 makes 5 microbatches in flight on stage 0, whose cap is 4");
+  EXPECT_EQ(refusal(s, {.in_flight_cap = {5, 3, 1, 1}}),
+            "F2 on rank 2 makes 2 microbatches in flight on stage 2, whose cap is 1");
+  EXPECT_THAT(refusal(s, {.in_flight_cap = {5, 3}}), HasSubstr("2 in-flight caps"));
+}
+
+TEST(Checker, RefusesAnUnsoundLayout) {
+  const Schedule good = hairpin(3, 4);
+  Schedule s = good;
+  s.rank_of_stage[1] = 3;
+  EXPECT_THAT(refusal(s), HasSubstr("stage 1 lies on rank 3"));
+  s.rank_of_stage[1] = -1;
+  EXPECT_THAT(refusal(s), HasSubstr("stage 1 lies on rank -1"));
+  s = good;
+  s.domains = 2;
+  EXPECT_THAT(refusal(s), HasSubstr("are 5 ranks, but there are 3 lists"));
+  s = good;
+  s.shared_ranks = 4;
+  EXPECT_THAT(refusal(s), HasSubstr("4 of 3 ranks are said to serve all domains"));
+  s = good;
+  s.microbatches = 2000000000;
+  EXPECT_THAT(refusal(s), HasSubstr("more than 4194304 ops"));
+  EXPECT_THAT(refusal(Schedule{}), HasSubstr("needs a stage"));
+}
+
+}  // namespace
+}  // namespace hairpin::schedule

@@ -1,0 +1,89 @@
+#include "hairpin/schedule/command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace hairpin::schedule {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+std::string refusal(const Result<std::string>& text) {
+  return text ? "accepted" : text.error().message;
+}
+
+TEST(Show, TextAndJson) {
+  EXPECT_EQ(show({.kind = "hairpin-1f1b", .generate = {2, 2}}).value(),
+            "edge     FS1 FS2 FE1 BS1 FE2 BS2 BE1 BE2\n"
+            "cloud 1  F1 F2 B1 B2\n");
+  EXPECT_EQ(show({.kind = "hairpin-1f1b", .generate = {2, 1}, .json = true}).value(),
+            "{\"ranks\":[[\"FS1\",\"FE1\",\"BS1\",\"BE1\"],[\"F1\",\"B1\"]]}\n");
+}
+
+TEST(Show, LogicalStagesBeforeMerging) {
+  EXPECT_EQ(show({.kind = "hairpin-1f1b", .generate = {2, 4}, .logical = true}).value(),
+            "head     FS1 FS2 FS3 BE1 FS4 BE2 BE3 BE4\n"
+            "cloud 1  F1 F2 B1 F3 B2 F4 B3 B4\n"
+            "tail     FE1 BS1 FE2 BS2 FE3 BS3 FE4 BS4\n");
+  const auto text =
+      show({.kind = "hairpin-1f1b", .generate = {3, 1}, .logical = true, .json = true});
+  EXPECT_EQ(json::parse(text.value()),
+            json::parse(R"({"ranks":[["FS1","BE1"],["F1","B1"],["F1","B1"],["FE1","BS1"]]})"));
+  EXPECT_THAT(refusal(show({.kind = "gpipe", .generate = {2, 4}, .logical = true})),
+              HasSubstr("--logical goes with hairpin-1f1b"));
+  EXPECT_THAT(refusal(show({.kind = "hairpin-1f1b", .generate = {2, 4, 2}, .logical = true})),
+              HasSubstr("--logical shows one domain, got 2"));
+  EXPECT_THAT(refusal(show({.kind = "hairpin-1f1b", .generate = {1, 4}, .logical = true})),
+              HasSubstr("pp >= 2"));
+}
+
+TEST(SimulateReport, Json) {
+  const auto text =
+      simulate_report({.kind = "hairpin-1f1b", .generate = {3, 6}, .json = true}).value();
+  const json report = json::parse(text);
+  EXPECT_EQ(report.at("makespan"), 46);
+  EXPECT_EQ(report.at("lower_bound"), 45);
+  EXPECT_EQ(report.at("peak_in_flight"), json({5, 3, 2}));
+  EXPECT_EQ(report.at("peak_in_flight_by_stage"), json({5, 3, 2, 1}));
+  EXPECT_EQ(report.at("busy"), json({36, 36, 36}));
+  EXPECT_EQ(text.back(), '\n');
+}
+
+TEST(SimulateReport, Text) {
+  EXPECT_EQ(simulate_report({.kind = "hairpin-1f1b", .generate = {2, 64}, .latency = 1.5}).value(),
+            "hairpin-1f1b: makespan 396, lower bound 390, mean bubble 3.0 %\n"
+            "edge     busy 384, bubble 3.0 %, peak in flight 4\n"
+            "cloud 1  busy 384, bubble 3.0 %, peak in flight 2\n");
+}
+
+TEST(SimulateReport, EachTimeGoesToItsOp) {
+  // One microbatch passes every op once, so its makespan is the sum of all times and crossings.
+  SimulateOptions options{.kind = "hairpin-1f1b", .generate = {3, 1}, .latency = 1e6, .json = true};
+  options.fs = 1, options.fe = 10, options.bs = 100, options.be = 1000;
+  options.f = 1e4, options.b = 1e5;
+  const json report = json::parse(simulate_report(options).value());
+  EXPECT_EQ(report.at("makespan"), 4e6 + 2e5 + 2e4 + 1111);
+  EXPECT_EQ(report.at("busy"), json({1111, 1.1e5, 1.1e5}));
+  options.generate.microbatches = 64, options.be = 0;  // only the head's backward gets cheaper
+  EXPECT_EQ(json::parse(simulate_report(options).value()).at("busy")[0], 64 * 111);
+}
+
+TEST(SimulateReport, ALineOfRanks) {
+  SimulateOptions options{.kind = "1f1b", .generate = {2, 3}, .json = true};
+  options.f = 1, options.b = 1;
+  EXPECT_EQ(json::parse(simulate_report(options).value()).at("makespan"), 8);
+  options.latency = 1;
+  EXPECT_THAT(refusal(simulate_report(options)), HasSubstr("--latency is between edge and cloud"));
+  options.latency = 0, options.bs = 2;
+  EXPECT_THAT(refusal(simulate_report(options)), HasSubstr("--bs is a time of an edge"));
+  options.bs.reset(), options.f = -1;
+  EXPECT_THAT(refusal(simulate_report(options)), HasSubstr("not negative"));
+  options.kind = "1f1";
+  EXPECT_THAT(refusal(simulate_report(options)), HasSubstr("did you mean \"1f1b\"?"));
+}
+
+}  // namespace
+}  // namespace hairpin::schedule

@@ -1,0 +1,153 @@
+// What holds for every generated schedule, over random sizes and times.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "hairpin/schedule/bound.h"
+#include "hairpin/schedule/checker.h"
+#include "hairpin/schedule/generate.h"
+#include "hairpin/schedule/notation.h"
+#include "hairpin/schedule/simulate.h"
+#include "hairpin/schedule/walk.h"
+
+namespace hairpin::schedule {
+namespace {
+
+// Uniform in [begin, end), without RapidCheck's preference for small numbers.
+template <class T>
+T any(T begin, T end) {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<T>(begin, end));
+}
+
+Schedule any_schedule() {
+  const auto [kind, shape] =
+      *rc::gen::element(std::pair("gpipe", Shape::line), std::pair("gpipe", Shape::hairpin),
+                        std::pair("1f1b", Shape::line), std::pair("hairpin-1f1b", Shape::hairpin));
+  const int pp = any(2, 9), m = any(1, 65), domains = any(1, 5);
+  const auto schedule = generate(kind, {pp, m, domains, shape});
+  RC_ASSERT(schedule.has_value());
+  return *schedule;
+}
+
+// Times in quarters, so that every sum is exact.
+Costs any_costs(const Schedule& schedule) {
+  const auto time = [] { return any(0, 40) / 4.0; };
+  Costs costs;
+  for (int stage = 0; stage < schedule.num_stages(); ++stage) {
+    costs.forward.push_back(time());
+    costs.backward.push_back(time());
+  }
+  costs.link.latency = time();
+  return costs;
+}
+
+// A random op's place: (rank, position).
+std::pair<std::size_t, std::size_t> any_place(const Schedule& schedule) {
+  const auto rank = any<std::size_t>(0, schedule.ranks.size());
+  return {rank, any<std::size_t>(0, schedule.ranks[rank].size())};
+}
+
+RC_GTEST_PROP(Properties, TheCheckerAcceptsEveryGeneratedSchedule, ()) {
+  const Schedule schedule = any_schedule();
+  const auto ok = check(schedule, {.in_flight_cap = peak_in_flight(schedule).stage});
+  if (!ok) RC_FAIL(ok.error().message);
+}
+
+RC_GTEST_PROP(Properties, TheCheckerNamesADroppedAndADoubledOp, ()) {
+  Schedule schedule = any_schedule();
+  const auto [rank, position] = any_place(schedule);
+  auto& ops = schedule.ranks[rank];
+  const std::string name = Notation(schedule).text(ops[position]);
+  ops.push_back(ops[position]);
+  RC_ASSERT(check(schedule).error().message ==
+            fmt::format("{} on rank {} stands twice", name, rank));
+  ops.pop_back();
+  ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(position));
+  RC_ASSERT(check(schedule).error().message == fmt::format("{} is missing on rank {}", name, rank));
+}
+
+TEST(Properties, TheCheckerAcceptsEverySmallSchedule) {
+  for (int pp = 2; pp <= 8; ++pp)
+    for (int m = 1; m <= 64; ++m) {
+      EXPECT_TRUE(check(generate("hairpin-1f1b", {pp, m}).value())) << "pp " << pp << " m " << m;
+      EXPECT_TRUE(check(generate("1f1b", {pp, m}).value())) << "pp " << pp << " m " << m;
+    }
+}
+
+// A swap of two ops of one kind and stage reorders a channel; the ends then differ.
+RC_GTEST_PROP(Properties, TheCheckerRefusesASwappedOp, ()) {
+  Schedule schedule = any_schedule();
+  RC_PRE(schedule.microbatches > 1);
+  const auto [rank, position] = any_place(schedule);
+  auto& ops = schedule.ranks[rank];
+  const Op op = ops[position];
+  const auto other = std::find_if(ops.begin(), ops.end(), [&op](const Op& o) {
+    return o.kind == op.kind && o.stage == op.stage && o.domain == op.domain && o != op;
+  });
+  std::swap(ops[position], *other);
+  RC_ASSERT(!check(schedule).has_value());
+}
+
+RC_GTEST_PROP(Properties, BackwardsAscend, ()) {
+  const Schedule schedule = any_schedule();
+  for (const auto& ops : schedule.ranks) {
+    std::map<int, std::pair<int, int>> last;  // by stage
+    for (const Op& op : ops) {
+      if (op.kind == OpKind::forward) continue;
+      const std::pair now(op.microbatch, op.domain);
+      const auto [at, first] = last.try_emplace(op.stage, now);
+      RC_ASSERT(first || at->second < now);
+      at->second = now;
+    }
+  }
+}
+
+// The simulator's times obey the model they are derived from, seen from outside.
+RC_GTEST_PROP(Properties, SimulatedTimesAreFeasibleAndTight, ()) {
+  const Schedule schedule = any_schedule();
+  const Costs costs = any_costs(schedule);
+  const Simulation s = simulate(schedule, costs).value();
+  std::map<Op, double> end;
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank)
+    for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i)
+      end[schedule.ranks[rank][i]] = s.spans[rank][i].end;
+  double latest = 0;
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank)
+    for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
+      const Op& op = schedule.ranks[rank][i];
+      double earliest = i == 0 ? 0 : s.spans[rank][i - 1].end;
+      if (const auto source = data_dependency(op, schedule.num_stages())) {
+        const bool cut = is_cut(schedule, source->stage, op.stage);
+        earliest = std::max(earliest, end.at(*source) + (cut ? costs.link.latency : 0));
+      }
+      RC_ASSERT(s.spans[rank][i].start == earliest);
+      RC_ASSERT(s.spans[rank][i].end == earliest + costs.of(op));
+      latest = std::max(latest, s.spans[rank][i].end);
+    }
+  RC_ASSERT(s.makespan == latest);
+}
+
+RC_GTEST_PROP(Properties, NoScheduleBeatsTheLowerBound, ()) {
+  const Schedule schedule = any_schedule();
+  const Costs costs = any_costs(schedule);
+  RC_ASSERT(simulate(schedule, costs).value().makespan >= lower_bound(schedule, costs).value());
+}
+
+RC_GTEST_PROP(Properties, OpsReadBackAsTheyWereWritten, ()) {
+  const Schedule schedule = any_schedule();
+  const Notation notation(schedule);
+  for (int rank = 0; rank < schedule.num_ranks(); ++rank)
+    for (const Op& op : schedule.ranks[static_cast<std::size_t>(rank)])
+      RC_ASSERT(parse_op(schedule, rank, notation.text(op)).value() == op);
+}
+
+RC_GTEST_PROP(Properties, OpIndexIsABijection, ()) {
+  const Schedule schedule = any_schedule();
+  const OpIndex index(schedule);
+  for (std::size_t i = 0; i < index.size(); ++i) RC_ASSERT(index.of(index.op(i)) == i);
+}
+
+}  // namespace
+}  // namespace hairpin::schedule
