@@ -25,15 +25,15 @@ struct Sample {
 // What was left out on the way, and why; each also logged with file and line.
 struct LoadReport {
   std::int64_t samples = 0;
-  std::int64_t bad = 0;        // skipped as bad (on_bad_sample = "skip")
-  std::int64_t too_long = 0;   // skipped or truncated
+  std::int64_t bad = 0;       // skipped as bad (on_bad_sample = "skip")
+  std::int64_t too_long = 0;  // skipped or truncated
   std::int64_t tokens = 0;
   std::int64_t trained_tokens = 0;
 };
 
 struct LoadOptions {
   std::int64_t sequence_length = 512;
-  bool skip_bad = false;                         // else: the first bad line is an error
+  bool skip_bad = false;  // else: the first bad line is an error
   enum class Long { fail, skip, truncate } on_long = Long::fail;
 };
 
@@ -42,7 +42,9 @@ struct Dataset {
   LoadReport report;
 };
 
-// OpenAI-messages JSONL: {"messages": [{"role": "user", "content": "..."}, ...]} a line.
+// OpenAI-messages JSONL: {"messages": [{"role": "user", "content": "..."}, ...]} a line;
+// docs/data.md has the rules. A line that breaks them is an error that names file, line and reason,
+// or is logged and counted, as the options say. A file that leaves no sample is an error.
 Result<Dataset> load_chat_jsonl(const std::filesystem::path& file,
                                 const tokenizer::ChatTokenizer& tokenizer,
                                 const LoadOptions& options);
@@ -66,12 +68,14 @@ struct BatchOptions {
 };
 class Batcher {
  public:
-  // `dataset` must outlive the batcher and hold at least one sample.
+  // `dataset` must outlive the batcher and hold at least one sample; with packing, none longer than
+  // `sequence_length`.
   Batcher(const Dataset& dataset, BatchOptions options);
   Microbatch next();
 
  private:
-  std::int64_t next_sample();
+  std::int64_t peek();  // the sample to be served next; begins an epoch where one is used up
+  void take(Microbatch& out);
   const Dataset& dataset_;
   BatchOptions options_;
   std::vector<std::int64_t> order_;  // of the current epoch
