@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "hairpin/base/temporary_directory.h"
+
 namespace hairpin::config {
 namespace {
 
@@ -209,6 +211,8 @@ TEST(JobTest, RequiredKeysAreNamed) {
               StartsWith("job.toml:3: [split] layers: required and missing; "));
   EXPECT_THAT(error_of(replace("[output]\ndirectory = \"runs/r\"", "")),
               StartsWith("job.toml: [output] directory: required and missing; "));
+  EXPECT_THAT(error_of("[train]\nsteps = 0\n[output]\ndirectory = \"o\"\n"),
+              StartsWith("job.toml: [model] path: required and missing; "));
 }
 
 TEST(JobTest, TablesOfTheOtherFormAreRefused) {
@@ -257,7 +261,8 @@ TEST(JobTest, KeysThatWouldHaveNoMeaningAreRefused) {
 
 TEST(JobTest, FilesAreBoundedAndMustExist) {
   EXPECT_THAT(error_of(std::string((std::size_t{1} << 20) + 1, '#')), HasSubstr("at most 1048576"));
-  const auto path = std::filesystem::path(::testing::TempDir()) / "job_test.toml";
+  const TemporaryDirectory directory;
+  const auto path = directory / "job.toml";
   std::ofstream(path) << kJob;
   EXPECT_EQ(load_job(path, {"train.steps=7"}).value().train.steps, 7);
   std::filesystem::remove(path);
