@@ -1,0 +1,83 @@
+#include "hairpin/hf/staged_directory.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace hairpin::hf {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "out/" and "out" are the same place, but only the latter has a name and a parent.
+fs::path without_trailing_slash(const fs::path& path) {
+  const auto normal = path.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
+Result<void> check_free(const fs::path& target, std::string_view key) {
+  std::error_code code;
+  const auto status = fs::status(target, code);
+  if (!fs::exists(status)) return {};
+  if (!fs::is_directory(status))
+    return bad_input("{} = \"{}\": exists and is not a directory; choose another", key,
+                     target.string());
+  if (!fs::is_empty(target, code) || code)
+    return bad_input("{} = \"{}\": already in use; choose another or remove it", key,
+                     target.string());
+  return {};
+}
+
+Result<void> sync_directory(const fs::path& directory) {
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = fd >= 0 && ::fsync(fd) == 0;
+  const std::string reason = std::strerror(errno);
+  if (fd >= 0) ::close(fd);
+  if (!synced)
+    return fail(ErrorKind::internal, "{}: cannot sync the directory: {}", directory.string(),
+                reason);
+  return {};
+}
+
+}  // namespace
+
+Result<StagedDirectory> StagedDirectory::create(const fs::path& target, std::string_view key) {
+  const auto clean = fs::absolute(without_trailing_slash(target));
+  HAIRPIN_CHECK_OK(check_free(target, key));
+  std::error_code code;
+  fs::create_directories(clean.parent_path(), code);
+  if (code)
+    return bad_input("{} = \"{}\": cannot be created: {}", key, target.string(), code.message());
+  std::string name = (clean.parent_path() / ("." + clean.filename().string() + ".XXXXXX")).string();
+  if (::mkdtemp(name.data()) == nullptr)
+    return bad_input("{} = \"{}\": cannot be created: {}", key, target.string(),
+                     std::strerror(errno));
+  ::chmod(name.c_str(), 0755);
+  return StagedDirectory(clean, name);
+}
+
+StagedDirectory::StagedDirectory(StagedDirectory&& other) noexcept
+    : target_(std::move(other.target_)), staged_(std::exchange(other.staged_, {})) {}
+
+StagedDirectory::~StagedDirectory() {
+  std::error_code ignored;
+  if (!staged_.empty()) fs::remove_all(staged_, ignored);
+}
+
+Result<void> StagedDirectory::commit() {
+  HAIRPIN_CHECK_OK(sync_directory(staged_));
+  // Replaces an empty directory, and fails if someone put something into it meanwhile.
+  if (::rename(staged_.c_str(), target_.c_str()) != 0)
+    return fail(ErrorKind::internal, "{}: cannot be committed: {}", target_.string(),
+                std::strerror(errno));
+  staged_.clear();
+  return sync_directory(target_.parent_path());
+}
+
+}  // namespace hairpin::hf
