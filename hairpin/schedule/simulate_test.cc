@@ -113,6 +113,12 @@ TEST(Simulate, TimesOfEachOp) {
   EXPECT_EQ(bound_at_unit_times(schedule, 10), 52);  // the round trip
 }
 
+TEST(Simulate, TheEdgeWorksForEveryDomain) {
+  const Schedule schedule = hairpin(2, 4, 3);
+  EXPECT_THAT(at_unit_times(schedule).busy, ElementsAre(3 * 4 * 6, 4 * 6, 4 * 6, 4 * 6));
+  EXPECT_EQ(bound_at_unit_times(schedule), 3 * 4 * 6);
+}
+
 TEST(Simulate, NoLatencyInsideASite) {
   EXPECT_EQ(at_unit_times(hairpin(5, 1), 10).makespan, at_unit_times(hairpin(5, 1)).makespan + 40);
   const Schedule line = generate("1f1b", {3, 4}).value();
@@ -133,6 +139,8 @@ TEST(Simulate, Refusals) {
   costs.backward[1] = -1;
   EXPECT_THAT(refusal(costs), HasSubstr("the times of stage 1 are 2 and -1"));
   costs.backward[1] = std::nan("");
+  EXPECT_THAT(refusal(costs), HasSubstr("must be finite"));
+  costs.backward[1] = HUGE_VAL;
   EXPECT_THAT(refusal(costs), HasSubstr("must be finite"));
   costs = unit_costs(schedule);
   costs.link.latency = -0.5;
