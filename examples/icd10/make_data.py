@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HELD_OUT = 200
-SEED = 0
+SEED = 42
 
 
 def tabular_list() -> Path:
