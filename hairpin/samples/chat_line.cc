@@ -4,12 +4,13 @@
 #include <optional>
 #include <string>
 
+#include "hairpin/json/parse.h"
 #include "hairpin/tokenizer/utf8.h"
 
 namespace hairpin::samples {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using tokenizer::Message;
 using tokenizer::Role;
 
@@ -36,7 +37,7 @@ std::string excerpt(std::string_view text) {
   return tokenizer::with_replacement_characters(text.substr(0, kMost)) + (cut ? "..." : "");
 }
 
-Result<Message> parse_message(const json& entry, std::size_t number) {
+Result<Message> parse_message(const Json& entry, std::size_t number) {
   if (!entry.is_object()) return bad_input("message {} is not an object", number);
   for (const auto& [key, value] : entry.items())
     if (key != "role" && key != "content")
@@ -77,7 +78,7 @@ Result<void> check_order(const std::vector<Message>& messages) {
 }
 
 // What would change the prompt in ways no built-in template knows.
-Result<void> check_keys(const json& sample) {
+Result<void> check_keys(const Json& sample) {
   for (const char* key : {"tools", "functions"})
     if (sample.contains(key)) return bad_input("\"{}\" is not supported", key);
   return {};
@@ -88,8 +89,9 @@ Result<void> check_keys(const json& sample) {
 Result<std::vector<Message>> parse_chat_line(std::string_view line) {
   if (const auto offset = tokenizer::first_invalid_utf8(line))
     return bad_input("invalid UTF-8 at byte {} of the line", *offset);
-  const json sample = json::parse(line, nullptr, false);
-  if (sample.is_discarded()) return bad_input("invalid JSON");
+  const auto parsed = json::parse(line, "");
+  if (!parsed) return bad_input("invalid JSON, or a key twice in one object");
+  const Json& sample = *parsed;
   if (!sample.is_object()) return bad_input("the line is not a JSON object");
   HAIRPIN_CHECK_OK(check_keys(sample));
   const auto list = sample.find("messages");

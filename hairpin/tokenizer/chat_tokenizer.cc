@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hairpin/base/file.h"
+#include "hairpin/json/parse.h"
 #include "hairpin/tokenizer/chat_template.h"
 #include "hairpin/tokenizer/json_place.h"
 #include "hairpin/tokenizer/tokenizer.h"
@@ -28,9 +29,9 @@ Result<std::string> token_text(const JsonPlace& place) {
 
 Result<void> read_tokenizer_config(const std::filesystem::path& file, ChatConfig& out) {
   HAIRPIN_TRY(const auto text, read_text_file(file));
-  HAIRPIN_TRY(const auto json, parse_json(text, file.string()));
   const std::string name = file.string();
-  const JsonPlace root(json, name);
+  HAIRPIN_TRY(const auto document, json::parse(text, name));
+  const JsonPlace root(document, name);
   // `transformers` lets this key change what tokenizer.json says.
   HAIRPIN_CHECK_OK(root.must_be("add_prefix_space", false));
   if (const auto eos = root.find("eos_token")) {

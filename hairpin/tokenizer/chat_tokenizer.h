@@ -1,7 +1,7 @@
 // Chat messages as token ids: a tokenizer and a chat template together.
 //
 // The ids are those of Hugging Face's `apply_chat_template(messages, tokenize=True)` for the
-// templates of chat_template.h.
+// templates of chat_template.h, unless an added token would swallow a part of a turn's marker.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ class ChatTokenizer {
   Result<void> append_text(std::string_view text, std::size_t trained_from, ChatTokens& out) const;
 
   std::shared_ptr<const Tokenizer> tokenizer_;
-  ChatTemplate template_;
+  ChatTemplate template_{};
   std::int32_t turn_start_ = 0, turn_end_ = 0;
   std::vector<std::int32_t> stop_ids_;
 };

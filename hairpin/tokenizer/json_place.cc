@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
+#include "hairpin/tokenizer/utf8.h"
+
 namespace hairpin::tokenizer {
 namespace {
-
-// A key or value for a message: a hostile file's may be long.
-std::string shortened(std::string text) {
-  constexpr std::size_t kMost = 60;
-  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
-  return text;
-}
 
 std::string dump(const nlohmann::json& value) {
   if (value.is_structured()) return value.is_array() ? "an array" : "an object";
@@ -19,8 +14,14 @@ std::string dump(const nlohmann::json& value) {
 
 }  // namespace
 
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kMost = 60;
+  const bool cut = text.size() > kMost;
+  return with_replacement_characters(text.substr(0, kMost)) + (cut ? "..." : "");
+}
+
 std::string JsonPlace::below(std::string_view key) const {
-  const auto name = shortened(std::string(key));
+  const auto name = shortened(key);
   return path_.empty() ? name : path_ + "." + name;
 }
 
@@ -33,7 +34,7 @@ std::optional<JsonPlace> JsonPlace::find(std::string_view key) const {
 
 Result<JsonPlace> JsonPlace::at(std::string_view key) const {
   if (auto found = find(key)) return *found;
-  return refuse("\"{}\" is missing; use a complete file of this kind", key);
+  return refuse("\"{}\" is missing; use a complete file of this kind", shortened(key));
 }
 
 Result<std::vector<JsonPlace>> JsonPlace::items() const {
@@ -87,14 +88,6 @@ Result<void> JsonPlace::must_be(std::string_view key, const nlohmann::json& want
   if (!place || place->json() == wanted) return {};
   return place->refuse("{} is not supported, only {}; use a model with that", dump(place->json()),
                        dump(wanted));
-}
-
-Result<nlohmann::json> parse_json(std::string_view text, std::string_view file) {
-  try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
-    return bad_input("{}: not JSON at byte {}; use an intact file", file, error.byte);
-  }
 }
 
 }  // namespace hairpin::tokenizer

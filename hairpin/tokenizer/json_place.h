@@ -14,6 +14,9 @@
 
 namespace hairpin::tokenizer {
 
+// A text of the file for a message: at most 60 bytes of it, as a hostile file's may be long.
+std::string shortened(std::string_view text);
+
 // Refers to JSON and a file name that outlive it.
 class JsonPlace {
  public:
@@ -53,8 +56,5 @@ class JsonPlace {
   std::string_view file_;
   std::string path_;
 };
-
-// The file's text as JSON; the error names the byte where it stops being JSON.
-Result<nlohmann::json> parse_json(std::string_view text, std::string_view file);
 
 }  // namespace hairpin::tokenizer

@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "hairpin/json/parse.h"
 #include "hairpin/tokenizer/json_place.h"
 
 namespace hairpin::tokenizer {
@@ -52,7 +53,7 @@ Result<void> read_merges(const JsonPlace& place, TokenizerFile& out) {
     const auto id_of = [&](const std::string& token) -> Result<std::int32_t> {
       const auto found = out.vocabulary.find(token);
       if (found == out.vocabulary.end())
-        return item.refuse("\"{}\" is not in model.vocab; use an intact file", token);
+        return item.refuse("\"{}\" is not in model.vocab; use an intact file", shortened(token));
       return found->second;
     };
     HAIRPIN_TRY(const auto left, id_of(pair.first));
@@ -80,7 +81,7 @@ Result<void> read_model(const JsonPlace& model, TokenizerFile& out) {
     HAIRPIN_TRY(const auto token, unknown->text());
     const auto found = out.vocabulary.find(token);
     if (found == out.vocabulary.end())
-      return unknown->refuse("\"{}\" is not in model.vocab; use an intact file", token);
+      return unknown->refuse("\"{}\" is not in model.vocab; use an intact file", shortened(token));
     out.unknown = found->second;
   }
   HAIRPIN_TRY(const auto merges, model.at("merges"));
@@ -136,7 +137,7 @@ Result<void> read_pre_tokenizer(const JsonPlace& place, TokenizerFile& out) {
       return steps[i].refuse(
           "\"{}\" is not supported here, only ByteLevel, or a Sequence of Digits and Split that "
           "ends in ByteLevel; use a model with that",
-          type);
+          shortened(type));
     HAIRPIN_CHECK_OK(type == "ByteLevel" ? read_byte_level(steps[i], out)
                      : type == "Digits"  ? read_digits(steps[i], out)
                                          : read_split(steps[i], out));
@@ -150,7 +151,7 @@ Result<void> check_post_processor(const JsonPlace& place) {
   HAIRPIN_TRY(const auto type, place.text_at("type"));
   if (type == "ByteLevel") return {};  // moves offsets only
   if (type != "TemplateProcessing")
-    return place.refuse("\"{}\" is not supported; use a model without it", type);
+    return place.refuse("\"{}\" is not supported; use a model without it", shortened(type));
   HAIRPIN_TRY(const auto single, place.at("single"));
   HAIRPIN_TRY(const auto parts, single.items());
   for (const auto& part : parts)
@@ -163,7 +164,8 @@ Result<void> check_post_processor(const JsonPlace& place) {
 Result<void> check_decoder(const JsonPlace& place) {
   HAIRPIN_TRY(const auto type, place.text_at("type"));
   if (type != "ByteLevel")
-    return place.refuse("\"{}\" is not supported, only ByteLevel; use a model with that", type);
+    return place.refuse("\"{}\" is not supported, only ByteLevel; use a model with that",
+                        shortened(type));
   return {};
 }
 
@@ -198,12 +200,12 @@ Result<void> read_added_tokens(const JsonPlace& list, TokenizerFile& out) {
   for (const auto& place : places) {
     HAIRPIN_TRY(auto token, read_added_token(place));
     if (!seen.insert(token.content).second)
-      return place.refuse("\"{}\" comes twice; use an intact file", token.content);
+      return place.refuse("\"{}\" comes twice; use an intact file", shortened(token.content));
     const auto known = out.vocabulary.find(token.content);
     const auto due = known != out.vocabulary.end() ? known->second : next_id;
     if (token.id != due)
       return place.refuse("the id of \"{}\" is {} where {} is due; use an intact file",
-                          token.content, token.id, due);
+                          shortened(token.content), token.id, due);
     next_id = std::max(next_id, token.id + 1);
     out.added.push_back(std::move(token));
   }
@@ -213,8 +215,8 @@ Result<void> read_added_tokens(const JsonPlace& list, TokenizerFile& out) {
 }  // namespace
 
 Result<TokenizerFile> parse_tokenizer_file(std::string_view text, std::string_view name) {
-  HAIRPIN_TRY(const auto json, parse_json(text, name));
-  const JsonPlace root(json, name);
+  HAIRPIN_TRY(const auto document, json::parse(text, name));
+  const JsonPlace root(document, name);
   HAIRPIN_CHECK_OK(root.only({"version", "truncation", "padding", "added_tokens", "normalizer",
                               "pre_tokenizer", "post_processor", "decoder", "model"}));
   HAIRPIN_CHECK_OK(root.must_be("version", "1.0"));
