@@ -69,7 +69,7 @@ class Keys {
     return value->get<std::string>();
   }
   tl::unexpected<Error> wrong(const std::string& key, const json& value, std::string_view what) {
-    return bad_input("{}: {} = {}: {}", where_, prefix_ + key, value.dump(), what);
+    return bad_input("{}: {} = {}: {}", where_, prefix_ + key, hairpin::json::brief(value), what);
   }
 
   // Every key must have been asked for, be harmless with its value, or be inert.
@@ -134,12 +134,14 @@ Result<double> read_rope_theta(Keys& keys, std::string_view where) {
 
 // Refuses attention over a window, in any of its spellings. A window that no layer uses is fine.
 Result<void> check_full_attention(Keys& keys, const Architecture& architecture) {
+  const auto layers = static_cast<std::size_t>(architecture.num_hidden_layers);
   if (const auto* types = keys.find("layer_types")) {
-    const json full(static_cast<std::size_t>(architecture.num_hidden_layers), "full_attention");
-    if (*types != full)
-      return keys.wrong(
-          "layer_types", *types,
-          "must be \"full_attention\" for each of the layers; other attention is not supported");
+    if (!types->is_array() || types->size() != layers)
+      return keys.wrong("layer_types", *types, fmt::format("must have {} entries", layers));
+    for (std::size_t i = 0; i < layers; ++i)
+      if ((*types)[i] != "full_attention")
+        return keys.wrong(fmt::format("layer_types[{}]", i), (*types)[i],
+                          "not supported; only \"full_attention\" is");
   }
   if (architecture.model_type != "qwen2") {
     if (const auto* window = keys.find("sliding_window"))

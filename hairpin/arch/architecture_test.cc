@@ -183,7 +183,10 @@ TEST(Architecture, SlidingWindowCountsOnlyWhenALayerUsesIt) {
   EXPECT_EQ(refusal(with(qwen2(), {{"layer_types", full}})), "accepted");
   auto mixed = full;
   mixed[20] = "sliding_attention";
-  EXPECT_THAT(refusal(with(qwen2(), {{"layer_types", mixed}})), HasSubstr("layer_types"));
+  EXPECT_THAT(refusal(with(qwen2(), {{"layer_types", mixed}})),
+              HasSubstr("layer_types[20] = \"sliding_attention\""));
+  EXPECT_THAT(refusal(with(qwen2(), {{"layer_types", json(23, "full_attention")}})),
+              HasSubstr("must have 24 entries"));
 }
 
 TEST(Architecture, InertKeysAreNeverRefused) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hairpin/base/nearest.h"
+#include "hairpin/json/parse.h"
 
 namespace hairpin::arch {
 namespace {
@@ -72,7 +73,7 @@ Result<bool> check_option(std::string_view key, const json& value, std::string_v
   const auto option = std::ranges::find(options(), key, &Option::key);
   if (option == options().end()) return false;
   if (!value.is_null() && value != option->supported)
-    return bad_input("{}: {} = {}: {}", where, key, value.dump(), option->otherwise);
+    return bad_input("{}: {} = {}: {}", where, key, hairpin::json::brief(value), option->otherwise);
   return true;
 }
 

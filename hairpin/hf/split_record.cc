@@ -66,7 +66,7 @@ Result<SplitRecord> decode(std::string_view text, std::string_view where) {
   if (field("format") != "hairpin split") return damaged(where, "format");
   if (field("version") != kVersion)
     return bad_input("{}: version {} is not the one this Hairpin reads, {}; split the model again",
-                     where, field("version").dump(), kVersion);
+                     where, hairpin::json::brief(field("version")), kVersion);
   SplitRecord record;
   const auto half = field("half");
   if (half != "edge" && half != "cloud") return damaged(where, "half");

@@ -56,4 +56,11 @@ Result<nlohmann::json> parse(std::string_view text, std::string_view where, int 
   }
 }
 
+std::string brief(const nlohmann::json& value) {
+  constexpr std::size_t kMost = 60;
+  auto text = value.dump(-1, ' ', true);  // ASCII, so that it can be cut anywhere
+  if (text.size() > kMost) text.replace(kMost, std::string::npos, "...");
+  return text;
+}
+
 }  // namespace hairpin::json

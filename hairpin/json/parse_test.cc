@@ -40,5 +40,10 @@ TEST(Parse, RefusesWhatIsNotJson) {
   }
 }
 
+TEST(Brief, CutsLongValues) {
+  EXPECT_EQ(brief({1, "a"}), "[1,\"a\"]");
+  EXPECT_EQ(brief(std::string(100, 'x')), "\"" + std::string(59, 'x') + "...");
+}
+
 }  // namespace
 }  // namespace hairpin::json

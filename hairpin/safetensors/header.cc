@@ -68,22 +68,23 @@ Result<Entry> read_entry(const std::string& name, const json& value, std::string
       type.is_string() ? dtype_from_name(type.get_ref<const std::string&>()) : std::nullopt;
   if (!dtype)
     return bad_input("{}: tensor \"{}\" has the dtype {}, which Hairpin doesn't read", where, name,
-                     type.dump());
+                     hairpin::json::brief(type));
   auto shape = naturals(value["shape"]);
   if (!shape)
     return bad_input("{}: tensor \"{}\" has the shape {}, not a list of sizes", where, name,
-                     value["shape"].dump());
+                     hairpin::json::brief(value["shape"]));
   const auto offsets = naturals(value["data_offsets"]);
   if (!offsets || offsets->size() != 2 || (*offsets)[0] > (*offsets)[1])
     return bad_input("{}: tensor \"{}\" has the data_offsets {}, not a begin and an end", where,
-                     name, value["data_offsets"].dump());
+                     name, hairpin::json::brief(value["data_offsets"]));
   Entry entry{{name, *dtype, std::move(*shape)},
               static_cast<std::uint64_t>((*offsets)[0]),
               static_cast<std::uint64_t>((*offsets)[1])};
   const auto size = byte_size(entry.tensor);
   if (size != entry.end - entry.begin)
     return bad_input("{}: tensor \"{}\" has {} bytes, but its shape {} in {} needs {}", where, name,
-                     entry.end - entry.begin, value["shape"].dump(), dtype_name(*dtype),
+                     entry.end - entry.begin, hairpin::json::brief(value["shape"]),
+                     dtype_name(*dtype),
                      size ? std::to_string(*size) : "more than 64 bits can count");
   return entry;
 }

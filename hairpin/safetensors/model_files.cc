@@ -29,7 +29,7 @@ Result<Index> read_index(const fs::path& path) {
     if (!shard.is_string() || !plain_name(shard.get_ref<const std::string&>()))
       return bad_input(
           "{}: tensor \"{}\" lies in {}, which is not the plain name of a file beside the index",
-          path.string(), tensor, shard.dump());
+          path.string(), tensor, hairpin::json::brief(shard));
     index[tensor] = shard.get<std::string>();
   }
   return index;

@@ -37,6 +37,18 @@ TEST(Writer, WritesWhatTheReaderReads) {
   EXPECT_EQ(reader->find("c"), nullptr);
 }
 
+TEST(Writer, TensorsWithoutBytesNeedNoAppend) {
+  const TemporaryDirectory directory;
+  auto writer = Writer::create(directory / "w.safetensors", {kTensors[1], kTensors[2]});
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->append("b", as_byte_span("xyz")));
+  ASSERT_TRUE(writer->commit());
+  auto empty = Writer::create(directory / "v.safetensors", {});
+  ASSERT_TRUE(empty);
+  ASSERT_TRUE(empty->commit());
+  EXPECT_TRUE(Reader::open(directory / "v.safetensors"));
+}
+
 TEST(Writer, LeavesNothingWithoutCommit) {
   const TemporaryDirectory directory;
   {
