@@ -38,6 +38,12 @@ TEST(DocumentTest, SyntaxErrorsCarryLineAndColumn) {
   }
 }
 
+TEST(DocumentTest, StrangeCharactersAreSyntaxErrors) {
+  for (const char* text : {"[\x1b", "[a]\n[\x1b]", "[\xc3\xa9]", "[\xff]", "[", "[a.", "\xfe = 1",
+                           "=", "[a]\nb.\x1b = 1"})
+    EXPECT_FALSE(parse_document(text, "job.toml")) << text;
+}
+
 TEST(DocumentTest, AKeyOutsideATableIsRefused) {
   const auto document = parse_document("\nsteps = 1\n", "job.toml");
   ASSERT_FALSE(document);

@@ -57,6 +57,14 @@ TEST(ProgressTest, PlainLinesAreFirstLastAndEveryFewSeconds) {
   EXPECT_EQ(lines[3], "step 8/8  loss 2.0000  50 tokens/s  ETA 0:00\n");
 }
 
+TEST(ProgressTest, TheLastStepIsShownAtOnce) {
+  std::string out;
+  Progress progress({.steps = 2}, [&](const std::string& text) { out += text; });
+  ASSERT_TRUE(progress.write(record(1, 1.0)));
+  ASSERT_TRUE(progress.write(record(2, 1.0)));
+  EXPECT_NE(out.find("step 2/2 "), std::string::npos);
+}
+
 TEST(ProgressTest, ARunThatEndsEarlyShowsItsLastStep) {
   const auto lines = shown({.steps = 100, .every_seconds = 5.0}, 2, 1.0);
   ASSERT_EQ(lines.size(), 2u);
