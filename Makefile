@@ -20,7 +20,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test bench presubmit everything packages venv FORCE
+.PHONY: help demo build test bench presubmit everything packages venv model FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,13 +31,13 @@ demo: build venv ## fine-tune a real model across two processes (examples/icd10)
 build: $(BUILD)/.configured ## compile build/bin/hairpin
 	cmake --build $(BUILD) -j $(JOBS) --target hairpin
 
-test: everything venv ## compile everything and run all tests
+test: everything model ## compile everything and run all tests
 	ctest --test-dir $(BUILD) --output-on-failure -j 2
 
-bench: packages-bench build venv ## speed and memory, beside a plain transformers loop
+bench: build model ## speed and memory, beside a plain transformers loop
 	$(PYTHON) benchmarks/run.py
 
-presubmit: packages-lint venv ## what a change must pass: format, layers, headers, fast tests
+presubmit: packages-lint model ## what a change must pass: format, layers, headers, fast tests
 	scripts/presubmit
 	$(MAKE) everything WERROR=ON
 	ctest --test-dir $(BUILD) --output-on-failure -j 2 -LE slow
@@ -53,6 +53,10 @@ packages-%:
 
 venv: packages
 	@scripts/make_venv $(BUILD)/venv
+
+# The real model that some tests and the benchmark use; the demo makes it itself.
+model: venv
+	@$(PYTHON) examples/icd10/make_model.py $(BUILD)/demo/model
 
 # With a LibTorch of the user's own, compiling needs no Python environment.
 $(BUILD)/.configured: $(BUILD)/.options | packages $(if $(HAIRPIN_TORCH),,venv)

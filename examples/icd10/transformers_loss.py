@@ -16,6 +16,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging
 
 END_OF_TURN = "<|im_end|>"
 
@@ -66,6 +67,7 @@ def batch_loss(model, samples: list[tuple[list[int], list[bool]]]) -> tuple[floa
 def held_out_loss(model, tokenizer, file: Path, batch_size: int = 8) -> tuple[float, int]:
     lines = file.read_text(encoding="utf-8").splitlines()
     samples = [encode(tokenizer, json.loads(line)["messages"]) for line in lines]
+    samples.sort(key=lambda sample: len(sample[0]))  # batches of like lengths: little padding
     total, count = 0.0, 0
     for start in range(0, len(samples), batch_size):
         loss, counted = batch_loss(model, samples[start : start + batch_size])
@@ -90,6 +92,7 @@ def main() -> None:
     parser.add_argument("--ask", metavar="QUESTION")
     arguments = parser.parse_args()
 
+    logging.disable_progress_bar()
     torch.set_num_threads(arguments.threads)
     tokenizer = AutoTokenizer.from_pretrained(arguments.model)
     model = AutoModelForCausalLM.from_pretrained(arguments.model, dtype=torch.float32).eval()
