@@ -72,6 +72,15 @@ TEST(Bpe, MergesByRankThenFromTheLeft) {
   EXPECT_EQ(encode(bpe, ""), Ids{});
 }
 
+// Once "bc" is merged, the merge of "ab" seen before must not be applied to "a" and "bc".
+TEST(Bpe, ForgetsMergesThatNoLongerHold) {
+  Model model;
+  model.merge(1, 2);  // bc = 4
+  model.merge(0, 1);  // ab = 5
+  model.merge(0, 4);  // abc = 6
+  EXPECT_EQ(encode(model.bpe(), "abcabcd"), (Ids{6, 6, 3}));
+}
+
 TEST(Bpe, SaysWhereTokensBegin) {
   Model model;
   model.merge(0, 1);

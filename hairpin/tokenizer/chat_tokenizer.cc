@@ -1,6 +1,6 @@
 #include "hairpin/tokenizer/chat_tokenizer.h"
 
-#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>

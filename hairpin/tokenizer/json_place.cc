@@ -1,6 +1,7 @@
 #include "hairpin/tokenizer/json_place.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "hairpin/tokenizer/utf8.h"
 

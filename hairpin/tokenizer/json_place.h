@@ -1,10 +1,9 @@
-// A value inside a JSON file together with its path, so that every refusal says where. Internal to
-// the tokenizer's file readers: it includes nlohmann, so no other header may include it.
+// A value inside a JSON file together with its path, so that every refusal says where.
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>

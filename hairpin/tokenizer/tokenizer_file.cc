@@ -1,6 +1,7 @@
 #include "hairpin/tokenizer/tokenizer_file.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <utility>
 
