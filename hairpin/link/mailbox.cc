@@ -51,8 +51,8 @@ Result<void> Mailbox::send(wire::Message message) {
 
 Result<wire::Message> Mailbox::receive() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return ended_ || !incoming_.empty(); });
-  if (incoming_.empty()) return tl::unexpected(*ended_);
+  changed_.wait(lock, [&] { return ended_ || peer_goodbye_ || !incoming_.empty(); });
+  if (incoming_.empty()) return tl::unexpected(ended_ ? *ended_ : session_over());
   auto message = std::move(incoming_.front());
   incoming_.pop_front();
   return message;
@@ -95,11 +95,13 @@ void Mailbox::close(Error reason) {
   if (!ended_) {
     const bool writing_goodbye = own_goodbye_ && outgoing_.empty();
     lost_outgoing_ = lost_outgoing_ || (writing_ && !writing_goodbye);
-    if (peer_goodbye_)
-      reason = {ErrorKind::link_lost, fmt::format("{} has ended the session", peer_name())};
-    end_with(std::move(reason));
+    end_with(peer_goodbye_ ? session_over() : std::move(reason));
   }
   changed_.notify_all();
+}
+
+Error Mailbox::session_over() const {
+  return {ErrorKind::link_lost, fmt::format("{} has ended the session", peer_name())};
 }
 
 bool Mailbox::deliver(wire::Message message, std::uint64_t frame_bytes) {
@@ -134,6 +136,13 @@ void Mailbox::written(std::uint64_t frame_bytes) {
   writing_ = false;
   ++sent_.messages;
   sent_.bytes += frame_bytes;
+  changed_.notify_all();
+}
+
+void Mailbox::not_written() {
+  const std::lock_guard lock(mutex_);
+  writing_ = false;
+  lost_outgoing_ = true;
   changed_.notify_all();
 }
 

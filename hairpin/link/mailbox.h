@@ -45,10 +45,11 @@ class Mailbox {
   // Called from any thread when there is something new to send; null takes it away, and after that
   // returns it is not called again. It must not call back into the mailbox.
   void set_wakeup(std::function<void()> wakeup);
-  // The next message to write; each is followed by one `written`, or by `close`. After a Goodbye
-  // or a Refusal there is nothing more.
+  // The next message to write; each is followed by one `written` or `not_written`, or by `close`.
+  // After a Goodbye or a Refusal there is nothing more.
   std::optional<wire::Message> next_to_send();
   void written(std::uint64_t frame_bytes);
+  void not_written();
   // A message from the peer. False when it was the peer's last word.
   bool deliver(wire::Message message, std::uint64_t frame_bytes);
   // The peer broke the protocol, or this side cannot go on: ends with `reason` once what was
@@ -60,6 +61,7 @@ class Mailbox {
   bool ended() const;
 
  private:
+  Error session_over() const;
   void end_with(Error reason);  // under mutex_
   void queue_refusal(const Error& reason);
   void wake();

@@ -1,8 +1,8 @@
 #include "hairpin/link/memory_pipe.h"
 
 #include <algorithm>
-#include <exception>
 
+#include "hairpin/link/outgoing.h"
 #include "hairpin/wire/frame.h"
 
 namespace hairpin::link {
@@ -64,15 +64,8 @@ bool MemoryPipe::wait_for_work() {
 
 void MemoryPipe::take_messages() {
   while (auto message = source_->next_to_send()) {
-    Bytes frame;
-    try {
-      frame = wire::encode(*message, sequence_++);
-      if (options_.sent) options_.sent(*message, frame.size());
-    } catch (const std::exception& error) {
-      source_->written(0);
-      source_->refuse({ErrorKind::internal, error.what()});
-      continue;
-    }
+    auto frame = frame_to_send(*source_, *message, sequence_++, options_.sent);
+    if (!frame) continue;
     if (!options_.may_pass()) {
       flights_.clear();
       return;
@@ -80,8 +73,8 @@ void MemoryPipe::take_messages() {
     const auto due = due_time(*message);
     const auto place = std::find_if(flights_.begin(), flights_.end(),
                                     [&](const Flight& flight) { return flight.due > due; });
-    const auto size = frame.size();
-    flights_.insert(place, {due, std::move(frame)});
+    const auto size = frame->size();
+    flights_.insert(place, {due, std::move(*frame)});
     source_->written(size);
   }
 }

@@ -1,0 +1,18 @@
+// From a message to the frame that leaves: what both twins do before a transport sees it.
+#pragma once
+
+#include <optional>
+
+#include "hairpin/link/mailbox.h"
+
+namespace hairpin::link {
+
+// Encodes and shows the frame to `observer`. Empty when the message is malformed or the observer
+// threw: the mailbox is then refused with the reason and the frame must not be sent.
+std::optional<Bytes> frame_to_send(Mailbox& mailbox, const wire::Message& message,
+                                   std::uint64_t sequence, const SentObserver& observer);
+
+// Whether nothing may follow this message.
+bool is_last_word(const wire::Message& message);
+
+}  // namespace hairpin::link

@@ -1,0 +1,64 @@
+// The link over one TCP connection inside TLS 1.3, both sides authenticated by certificates. The
+// cloud listens, the edge dials. docs/protocol.md says how a connection is made and ends.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "hairpin/link/link.h"
+
+namespace hairpin::link {
+
+struct TlsLinkOptions {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 7461;   // the listener takes 0 for any free one
+  std::filesystem::path keys;  // this site's cert.pem, key.pem, ca.pem
+  // No TLS and no keys; any host but 127.0.0.1 is refused.
+  bool insecure_loopback = false;
+
+  std::chrono::milliseconds connect_timeout{60000};    // how long the edge goes on dialling
+  std::chrono::milliseconds handshake_timeout{5000};   // for the TLS handshake of one attempt
+  std::chrono::milliseconds heartbeat_interval{1000};  // longest silence of this side
+  std::chrono::milliseconds peer_timeout{8000};        // silence after which the peer is dead
+  // May throw to keep the frame from being sent; the link then fails with what it threw.
+  SentObserver sent;
+};
+
+// The edge's end. Own keys that do not load: bad_input. A cloud that cannot be reached is dialled
+// again until connect_timeout, then link_lost. Something there that is no Hairpin, or has the wrong
+// certificate: peer, at once. That the cloud does not like this edge's certificate is learnt by the
+// first receive(), as an error of kind peer.
+Result<std::unique_ptr<Link>> dial(const TlsLinkOptions& options);
+
+// The cloud's end. Not thread-safe, but for `stop`.
+class Listener {
+ public:
+  // Own keys that do not load, a port that is taken, an address that is not this machine's:
+  // bad_input.
+  static Result<Listener> bind(const TlsLinkOptions& options);
+  Listener(Listener&&) noexcept;
+  ~Listener();
+
+  std::uint16_t port() const;
+
+  // Waits for one authenticated edge and then stops listening. A connection with the wrong
+  // certificate, or that finds ours wrong, ends the wait: peer. One that speaks no TLS (a port
+  // scanner, a browser) is logged as a warning and the wait goes on. After `limit`, or `stop`:
+  // link_lost.
+  Result<std::unique_ptr<Link>> accept(
+      std::optional<std::chrono::milliseconds> limit = std::nullopt);
+
+  // From any thread: ends a waiting accept().
+  void stop();
+
+ private:
+  struct Impl;
+  explicit Listener(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hairpin::link
