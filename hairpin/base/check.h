@@ -20,8 +20,8 @@ class BrokenInvariant : public std::logic_error {
 }  // namespace hairpin
 
 // HAIRPIN_CHECK(x.size(1) == hidden, "got {} columns, want {}", x.size(1), hidden);
-#define HAIRPIN_CHECK(condition, ...)                                                        \
-  do {                                                                                       \
-    if (!(condition))                                                                        \
-      ::hairpin::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__));   \
+#define HAIRPIN_CHECK(condition, ...)                                                      \
+  do {                                                                                     \
+    if (!(condition))                                                                      \
+      ::hairpin::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
   } while (false)

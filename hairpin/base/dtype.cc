@@ -12,10 +12,10 @@ struct Row {
   std::string_view name;
   std::size_t size;
 };
-constexpr std::array kRows = {
-    Row{DType::f32, "F32", 4}, Row{DType::bf16, "BF16", 2}, Row{DType::f16, "F16", 2},
-    Row{DType::f64, "F64", 8}, Row{DType::i64, "I64", 8},   Row{DType::i32, "I32", 4},
-    Row{DType::u8, "U8", 1}};
+constexpr std::array kRows = {Row{DType::f32, "F32", 4}, Row{DType::bf16, "BF16", 2},
+                              Row{DType::f16, "F16", 2}, Row{DType::f64, "F64", 8},
+                              Row{DType::i64, "I64", 8}, Row{DType::i32, "I32", 4},
+                              Row{DType::u8, "U8", 1}};
 
 const Row& row(DType dtype) {
   const auto index = static_cast<std::size_t>(dtype);

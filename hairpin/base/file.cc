@@ -120,7 +120,7 @@ Result<void> write_file_atomic(const std::filesystem::path& path, ByteSpan bytes
   return file.commit();
 }
 
-Result<void> create_output_directory(const std::filesystem::path& path, std::string_view key) {
+Result<void> check_output_directory(const std::filesystem::path& path, std::string_view key) {
   std::error_code code;
   if (std::filesystem::exists(path, code)) {
     if (!std::filesystem::is_directory(path, code))
@@ -130,8 +130,15 @@ Result<void> create_output_directory(const std::filesystem::path& path, std::str
       return bad_input("{} = \"{}\": already in use; choose another or remove it", key,
                        path.string());
   }
+  return {};
+}
+
+Result<void> create_output_directory(const std::filesystem::path& path, std::string_view key) {
+  HAIRPIN_CHECK_OK(check_output_directory(path, key));
+  std::error_code code;
   std::filesystem::create_directories(path, code);
-  if (code) return bad_input("{} = \"{}\": cannot be created: {}", key, path.string(), code.message());
+  if (code)
+    return bad_input("{} = \"{}\": cannot be created: {}", key, path.string(), code.message());
   return {};
 }
 

@@ -51,7 +51,9 @@ class AtomicFile {
 
 Result<void> write_file_atomic(const std::filesystem::path& path, ByteSpan bytes);
 
-// Creates the directory and its parents; fails when PATH exists and is not an empty directory.
+// Fails when PATH exists and is not an empty directory; `key` is what the user named it with.
+Result<void> check_output_directory(const std::filesystem::path& path, std::string_view key);
+// The same, then creates the directory and its parents.
 Result<void> create_output_directory(const std::filesystem::path& path, std::string_view key);
 
 }  // namespace hairpin

@@ -15,7 +15,8 @@ void Sha256::Free::operator()(void* context) const {
 }
 
 Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  const int done = EVP_DigestInit_ex(static_cast<EVP_MD_CTX*>(context_.get()), EVP_sha256(), nullptr);
+  const int done =
+      EVP_DigestInit_ex(static_cast<EVP_MD_CTX*>(context_.get()), EVP_sha256(), nullptr);
   HAIRPIN_CHECK(done == 1, "OpenSSL offers no SHA-256");
 }
 

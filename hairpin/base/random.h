@@ -1,4 +1,5 @@
-// Seeded randomness that is the same on every machine: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+// Seeded randomness that is the same on every machine: SplitMix64 (Steele, Lea, Flood, OOPSLA
+// 2014).
 #pragma once
 
 #include <cstddef>

@@ -45,14 +45,14 @@ tl::unexpected<Error> bad_input(fmt::format_string<Args...> format, Args&&... ar
 // HAIRPIN_CHECK_OK(writer.close());                 returns the error, if any
 #define HAIRPIN_CONCAT_INNER(a, b) a##b
 #define HAIRPIN_CONCAT(a, b) HAIRPIN_CONCAT_INNER(a, b)
-#define HAIRPIN_TRY_IMPL(tmp, declaration, expression)             \
-  auto tmp = (expression);                                         \
+#define HAIRPIN_TRY_IMPL(tmp, declaration, expression)              \
+  auto tmp = (expression);                                          \
   if (!tmp) return ::tl::unexpected<::hairpin::Error>(tmp.error()); \
   declaration = std::move(*tmp)
 #define HAIRPIN_TRY(declaration, expression) \
   HAIRPIN_TRY_IMPL(HAIRPIN_CONCAT(hairpin_try_, __LINE__), declaration, expression)
-#define HAIRPIN_CHECK_OK(expression)                                          \
-  do {                                                                        \
-    if (auto hairpin_ok = (expression); !hairpin_ok)                          \
+#define HAIRPIN_CHECK_OK(expression)                                            \
+  do {                                                                          \
+    if (auto hairpin_ok = (expression); !hairpin_ok)                            \
       return ::tl::unexpected<::hairpin::Error>(std::move(hairpin_ok).error()); \
   } while (false)

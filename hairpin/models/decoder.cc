@@ -16,8 +16,7 @@ Tensor EmbeddingSegment::forward(const Tensor&, const MicrobatchInput& input) {
   return nn::embedding(input.tokens, table());
 }
 
-Tensor EmbeddingSegment::extend(const Tensor& x, const MicrobatchInput& input,
-                                nn::KeyValueCache&) {
+Tensor EmbeddingSegment::extend(const Tensor& x, const MicrobatchInput& input, nn::KeyValueCache&) {
   return forward(x, input);
 }
 
@@ -48,27 +47,23 @@ Tensor LayerSegment::run(const Tensor& x, Attend attend) {
 }
 
 Tensor LayerSegment::forward(const Tensor& x, const MicrobatchInput& input) {
-  return run(x, [&](const Tensor& qkv) {
-    return nn::attention(qkv, input.layout, *rotary_, heads_);
-  });
+  return run(x,
+             [&](const Tensor& qkv) { return nn::attention(qkv, input.layout, *rotary_, heads_); });
 }
 
 Tensor LayerSegment::extend(const Tensor& x, const MicrobatchInput&, nn::KeyValueCache& cache) {
-  return run(x, [&](const Tensor& qkv) {
-    return nn::cached_attention(qkv, cache, *rotary_, heads_);
-  });
+  return run(x,
+             [&](const Tensor& qkv) { return nn::cached_attention(qkv, cache, *rotary_, heads_); });
 }
 
-HeadSegment::HeadSegment(const arch::Architecture& a, std::int64_t loss_chunk,
-                         nn::Parameter* tied)
+HeadSegment::HeadSegment(const arch::Architecture& a, std::int64_t loss_chunk, nn::Parameter* tied)
     : Segment(head_parameters(a)),
       eps_(a.rms_norm_eps),
       loss_chunk_(loss_chunk),
       tied_(tied != nullptr ? std::make_unique<nn::TiedUse>(*tied) : nullptr) {}
 
 Tensor HeadSegment::forward(const Tensor& x, const MicrobatchInput& input) {
-  return nn::head_loss(x, bucket()[0], eps_, output(),
-                       {input.targets, input.weights, loss_chunk_});
+  return nn::head_loss(x, bucket()[0], eps_, output(), {input.targets, input.weights, loss_chunk_});
 }
 
 Tensor HeadSegment::extend(const Tensor& x, const MicrobatchInput&, nn::KeyValueCache&) {

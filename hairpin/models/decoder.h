@@ -43,11 +43,10 @@ class LayerSegment : public Segment {
 class HeadSegment : public Segment {
  public:
   // With tied embeddings `tied` is the embedding's table on the same rank; else null.
-  HeadSegment(const arch::Architecture& architecture, std::int64_t loss_chunk,
-              nn::Parameter* tied);
+  HeadSegment(const arch::Architecture& architecture, std::int64_t loss_chunk, nn::Parameter* tied);
   Tensor forward(const Tensor& x, const MicrobatchInput& input) override;
   Tensor extend(const Tensor& x, const MicrobatchInput& input, nn::KeyValueCache&) override;
-  Tensor logits(const Tensor& x);        // [T, vocab]; no gradients
+  Tensor logits(const Tensor& x);  // [T, vocab]; no gradients
   nn::TiedUse* tied() { return tied_.get(); }
 
  private:

@@ -42,17 +42,18 @@ std::vector<ParameterSpec> layer_parameters(const arch::Architecture& a, std::in
   specs.push_back(whole(attention + "o_proj.weight", {hidden, queries}));
   if (a.output_bias) specs.push_back(whole(attention + "o_proj.bias", {hidden}));
   specs.push_back(whole(prefix + "post_attention_layernorm.weight", {hidden}));
-  specs.push_back({mlp + "gate_up_proj.weight",
-                   {2 * inner, hidden},
-                   {{mlp + "gate_proj.weight", {inner, hidden}},
-                    {mlp + "up_proj.weight", {inner, hidden}}}});
+  specs.push_back(
+      {mlp + "gate_up_proj.weight",
+       {2 * inner, hidden},
+       {{mlp + "gate_proj.weight", {inner, hidden}}, {mlp + "up_proj.weight", {inner, hidden}}}});
   specs.push_back(whole(mlp + "down_proj.weight", {hidden, inner}));
   return specs;
 }
 
 std::vector<ParameterSpec> head_parameters(const arch::Architecture& a) {
   std::vector<ParameterSpec> specs{whole("model.norm.weight", {a.hidden_size})};
-  if (!a.tie_word_embeddings) specs.push_back(whole("lm_head.weight", {a.vocab_size, a.hidden_size}));
+  if (!a.tie_word_embeddings)
+    specs.push_back(whole("lm_head.weight", {a.vocab_size, a.hidden_size}));
   return specs;
 }
 

@@ -50,10 +50,12 @@ MicrobatchInput packed_input(const std::vector<std::int64_t>& lengths, std::int6
     input.layout.append(length);
     for (std::int64_t i = 0; i < length; ++i) {
       state = state * 1664525u + 1013904223u;
-      input.tokens.push_back(static_cast<std::int32_t>(state >> 8) % static_cast<std::int32_t>(vocab));
+      input.tokens.push_back(static_cast<std::int32_t>(state >> 8) %
+                             static_cast<std::int32_t>(vocab));
       const bool trained = i + 1 < length && i % 3 != 0;
       input.targets.push_back(
-          trained ? static_cast<std::int32_t>((state >> 9) % static_cast<std::uint32_t>(vocab)) : -1);
+          trained ? static_cast<std::int32_t>((state >> 9) % static_cast<std::uint32_t>(vocab))
+                  : -1);
       input.weights.push_back(trained ? 0.01f * static_cast<float>(1 + i % 5) : 0.0f);
     }
   }
@@ -82,8 +84,8 @@ double run_segments(ModelPart& model, std::int64_t segments, const MicrobatchInp
   return loss;
 }
 
-// The same model with ordinary tensors that require gradients, in fp64: the two differ by the rounding
-// of fp32, which plain fp32 autograd has as well (about 7e-7 here).
+// The same model with ordinary tensors that require gradients, in fp64: the two differ by the
+// rounding of fp32, which plain fp32 autograd has as well (about 7e-7 here).
 struct Reference {
   const Architecture& a;
   std::map<std::string, Tensor> weights;
@@ -111,11 +113,12 @@ struct Reference {
     const Tensor angle = at::outer(at::arange(n, at::kDouble), at::pow(a.rope_theta, -power));
     const auto group = a.num_attention_heads / a.num_key_value_heads;
     const Tensor q = rotate(heads(0, q_width), angle.cos(), angle.sin());
-    const Tensor k = rotate(heads(q_width, k_width), angle.cos(), angle.sin())
-                         .repeat_interleave(group, 0);
+    const Tensor k =
+        rotate(heads(q_width, k_width), angle.cos(), angle.sin()).repeat_interleave(group, 0);
     const Tensor v = heads(q_width + k_width, k_width).repeat_interleave(group, 0);
     const Tensor mask = at::full({n, n}, -INFINITY, at::kDouble).triu(1);
-    const Tensor p = at::softmax(at::matmul(q, k.transpose(1, 2)) / std::sqrt(double(d)) + mask, -1);
+    const Tensor p =
+        at::softmax(at::matmul(q, k.transpose(1, 2)) / std::sqrt(double(d)) + mask, -1);
     return at::matmul(p, v).transpose(0, 1).reshape({n, q_width});
   }
   Tensor layer(const Tensor& x, std::int64_t i, const nn::PackedLayout& layout) {

@@ -27,7 +27,7 @@ class ModelPart {
   const std::vector<arch::SegmentRange>& ranges() const { return ranges_; }
   Segment& segment(std::int64_t index);
   std::vector<Segment*> segments(const arch::SegmentRange& range);
-  std::vector<nn::Bucket*> buckets();  // in model order
+  std::vector<nn::Bucket*> buckets();          // in model order
   HeadSegment* head() const { return head_; }  // null if not held
 
   void begin_step();

@@ -84,8 +84,7 @@ Tensor attend(const Heads& heads, const PackedLayout& layout) {
   const auto K = heads.q.size(0), T = heads.q.size(1), G = heads.q.size(2), d = heads.q.size(3);
   Tensor out = at::empty({T, K * G * d}, at::kFloat);
   for_each_block(layout, [&](const Block& block) {
-    const Tensor p =
-        probabilities(query_rows(heads.q, block), key_rows(heads.k, block), block, G);
+    const Tensor p = probabilities(query_rows(heads.q, block), key_rows(heads.k, block), block, G);
     block_as_heads(out, block, K, G)
         .copy_(at::bmm(p, key_rows(heads.v, block)).view({K, block.count, G, d}));
   });
@@ -139,8 +138,7 @@ Tensor attention(const Tensor& qkv, const PackedLayout& layout, const RotaryTabl
 }
 
 KeyValueCache::KeyValueCache(std::int64_t capacity, const HeadShape& shape)
-    : k(at::empty({shape.kv_heads, capacity, shape.head_dim}, at::kFloat)),
-      v(at::empty_like(k)) {}
+    : k(at::empty({shape.kv_heads, capacity, shape.head_dim}, at::kFloat)), v(at::empty_like(k)) {}
 
 Tensor cached_attention(const Tensor& qkv, KeyValueCache& cache, const RotaryTable& table,
                         const HeadShape& shape) {
@@ -159,8 +157,7 @@ Tensor cached_attention(const Tensor& qkv, KeyValueCache& cache, const RotaryTab
   for (std::int64_t i = 0; i < count; i += kBlock) {
     const auto rows = std::min(kBlock, count - i);
     const Block block{i, rows, 0, past + i + rows, past + i + 1};
-    const Tensor p =
-        probabilities(query_rows(fresh.q, block), key_rows(cache.k, block), block, G);
+    const Tensor p = probabilities(query_rows(fresh.q, block), key_rows(cache.k, block), block, G);
     block_as_heads(out, block, K, G)
         .copy_(at::bmm(p, key_rows(cache.v, block)).view({K, rows, G, shape.head_dim}));
   }

@@ -21,7 +21,8 @@ void sink_row_sum(Parameter& parameter, const Tensor& dy) {
   const auto rows = dy.size(0), columns = dy.size(1);
   const float* source = fp32_span(dy).data();
   sink_into(parameter, [&](float* gradient) {
-    for (std::int64_t row = 0; row < rows; ++row) add_row(gradient, source + row * columns, columns);
+    for (std::int64_t row = 0; row < rows; ++row)
+      add_row(gradient, source + row * columns, columns);
   });
 }
 

@@ -58,9 +58,8 @@ double chunk_loss(Tensor& logits, const Selection& selection, std::int64_t begin
   parallel_rows(rows, 4, [&](std::int64_t first, std::int64_t last) {
     for (auto r = first; r < last; ++r) {
       const auto i = static_cast<std::size_t>(begin + r);
-      losses[static_cast<std::size_t>(r)] =
-          cross_entropy_row(row + r * vocab, vocab, selection.targets[i],
-                            backward ? &selection.weights[i] : nullptr);
+      losses[static_cast<std::size_t>(r)] = cross_entropy_row(
+          row + r * vocab, vocab, selection.targets[i], backward ? &selection.weights[i] : nullptr);
     }
   });
   double sum = 0;

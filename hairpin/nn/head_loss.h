@@ -1,5 +1,5 @@
-// Final norm, output head and cross-entropy in one operation, by chunks of tokens: the logits of all
-// tokens never exist at once, and tokens without a target cost nothing.
+// Final norm, output head and cross-entropy in one operation, by chunks of tokens: the logits of
+// all tokens never exist at once, and tokens without a target cost nothing.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace hairpin::nn {
 struct LossTargets {
   std::span<const std::int32_t> targets;  // [T] the token to predict, or -1: none
   std::span<const float> weights;         // [T] each loss's weight in the step's objective
-  std::int64_t chunk = 256;               // tokens whose logits exist at a time; part of the contract
+  std::int64_t chunk = 256;  // tokens whose logits exist at a time; part of the contract
 };
 
 // x [T, hidden] -> scalar fp64: sum over tokens of weight * -log softmax(RMSNorm(x) W^T)[target].

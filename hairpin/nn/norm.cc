@@ -21,8 +21,7 @@ Tensor inverse_rms(const Tensor& x, double eps) {
   const float* in = fp32_span(x).data();
   float* out = inv.data_ptr<float>();
   parallel_rows(x.size(0), kRowGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (auto t = begin; t < end; ++t)
-      out[t] = inverse_rms(in + t * n, n, static_cast<float>(eps));
+    for (auto t = begin; t < end; ++t) out[t] = inverse_rms(in + t * n, n, static_cast<float>(eps));
   });
   return inv;
 }

@@ -18,7 +18,9 @@ std::int64_t element_count(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-std::int64_t padded(std::int64_t count) { return (count + kAlignment - 1) / kAlignment * kAlignment; }
+std::int64_t padded(std::int64_t count) {
+  return (count + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 }  // namespace
 

@@ -43,7 +43,8 @@ void for_each_token(const PackedLayout& layout, const RotaryTable& table, Visit 
 }  // namespace
 
 RotaryTable::RotaryTable(std::int64_t positions, std::int64_t head_dim, double theta) {
-  const Tensor exponent = at::arange(0, head_dim, 2, at::kFloat).div_(static_cast<double>(head_dim));
+  const Tensor exponent =
+      at::arange(0, head_dim, 2, at::kFloat).div_(static_cast<double>(head_dim));
   const Tensor inverse_frequency = at::reciprocal(at::pow(theta, exponent));
   const Tensor angle = at::outer(at::arange(positions, at::kFloat), inverse_frequency);
   cos = at::cos(angle);

@@ -54,15 +54,14 @@ void Optimizer::update(State& state, const nn::Parameter& parameter, double lear
     return;
   }
   const auto t = static_cast<double>(steps_);
-  const AdamWScalars scalars{
-      real(gradient_scale),
-      real(1.0 - learning_rate * weight_decay),
-      real(1.0 - options_.beta1),
-      real(options_.beta2),
-      real(1.0 - options_.beta2),
-      real(learning_rate / (1.0 - std::pow(options_.beta1, t))),
-      real(std::sqrt(1.0 - std::pow(options_.beta2, t))),
-      real(options_.epsilon)};
+  const AdamWScalars scalars{real(gradient_scale),
+                             real(1.0 - learning_rate * weight_decay),
+                             real(1.0 - options_.beta1),
+                             real(options_.beta2),
+                             real(1.0 - options_.beta2),
+                             real(learning_rate / (1.0 - std::pow(options_.beta1, t))),
+                             real(std::sqrt(1.0 - std::pow(options_.beta2, t))),
+                             real(options_.epsilon)};
   parallel_rows(parameter.value.numel(), kElementGrain, [&](std::int64_t a, std::int64_t b) {
     adamw(p + a, m + a, v + a, g + a, b - a, scalars);
   });

@@ -10,8 +10,8 @@ namespace hairpin::optim {
 //   p *= decay;  m += (g - m)(1 - beta1);  v = beta2 v + (1 - beta2) g^2;
 //   p -= step_size * m / (sqrt(v) / root_correction2 + epsilon)
 struct AdamWScalars {
-  float gradient_scale;    // of clipping
-  float decay;             // 1 - learning_rate * weight_decay
+  float gradient_scale;  // of clipping
+  float decay;           // 1 - learning_rate * weight_decay
   float one_minus_beta1;
   float beta2, one_minus_beta2;
   float step_size;         // learning_rate / (1 - beta1^t)

@@ -1,0 +1,141 @@
+#include "hairpin/pipeline/link_session.h"
+
+#include <variant>
+
+#include "hairpin/pipeline/codec.h"
+
+namespace hairpin::pipeline {
+namespace {
+
+using wire::Message;
+
+constexpr std::size_t kMaxControl = 8;  // weights' messages received and not yet taken
+
+Tag tag_of(const wire::TensorMessage& message) {
+  return {message.kind, message.boundary, message.domain, message.step,
+          static_cast<int>(message.microbatch)};
+}
+
+template <class... Args>
+tl::unexpected<Error> peer_error(fmt::format_string<Args...> format, Args&&... args) {
+  return fail(ErrorKind::peer, format, std::forward<Args>(args)...);
+}
+
+}  // namespace
+
+LinkSession::LinkSession(link::Link& link, Mailbox& mailbox, SessionOptions options)
+    : link_(link),
+      mailbox_(mailbox),
+      options_(std::move(options)),
+      receiver_([this] { receive_loop(); }) {}
+
+LinkSession::~LinkSession() {
+  bool closed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    closed = closed_ || error_.has_value();
+  }
+  if (!closed) fail({ErrorKind::internal, "the run ended early on this side"});
+}
+
+void LinkSession::receive_loop() {
+  for (;;) {
+    auto message = link_.receive();
+    if (!message) return fail(message.error());
+    const bool goodbye = std::holds_alternative<wire::Goodbye>(*message);
+    if (auto routed = route(std::move(*message)); !routed) return fail(routed.error());
+    if (goodbye) return;
+  }
+}
+
+Result<void> LinkSession::route(Message message) {
+  if (const auto* tensor = std::get_if<wire::TensorMessage>(&message))
+    return accept_tensor(*tensor);
+  const bool edge = options_.role == wire::Role::edge;
+  std::unique_lock lock(mutex_);
+  // Whoever takes weights in paces the peer.
+  changed_.wait(lock, [&] { return error_ || control_.size() < kMaxControl; });
+  if (auto* scalars = std::get_if<wire::StepScalars>(&message)) {
+    if (scalars_.size() >= 2) return peer_error("the peer is steps ahead with its scalars");
+    scalars_.push_back(std::move(*scalars));
+  } else if (auto* manifest = std::get_if<wire::Manifest>(&message); manifest && !edge) {
+    if (manifests_.size() >= 2) return peer_error("the peer is steps ahead with its manifests");
+    manifests_.push_back(std::move(*manifest));
+  } else if (std::holds_alternative<wire::Goodbye>(message)) {
+    closed_ = true;
+    control_.push_back(std::move(message));
+  } else if (edge ? std::holds_alternative<wire::WeightsManifest>(message) ||
+                        std::holds_alternative<wire::WeightsChunk>(message)
+                  : std::holds_alternative<wire::WeightsRequest>(message)) {
+    control_.push_back(std::move(message));
+  } else {
+    return peer_error("the peer sent a {} message, which the {} doesn't take while training",
+                      wire::message_name(message), wire::role_name(options_.role));
+  }
+  changed_.notify_all();
+  return {};
+}
+
+Result<void> LinkSession::accept_tensor(const wire::TensorMessage& message) {
+  const Tag tag = tag_of(message);
+  if (!options_.expected.contains({tag.kind, tag.boundary}))
+    return peer_error("the peer sent the {}, which doesn't go that way", tag_text(tag));
+  if (message.codec != options_.codec)
+    return peer_error("the peer sent a tensor in {}, the contract says {}",
+                      wire::codec_name(message.codec), wire::codec_name(options_.codec));
+  if (message.shape[1] != options_.hidden || message.shape[0] == 0 ||
+      message.shape[0] > options_.max_tokens)
+    return peer_error("the peer sent a tensor of {} x {}; this job's are at most {} x {}",
+                      message.shape[0], message.shape[1], options_.max_tokens, options_.hidden);
+  if (mailbox_.waiting() >= options_.max_waiting)
+    return peer_error("the peer sent more tensors than the schedule has in flight ({})",
+                      options_.max_waiting);
+  Tensor tensor = decode(message.payload, message.codec, message.shape[0], message.shape[1]);
+  if (!mailbox_.put(tag, std::move(tensor)))
+    return peer_error("the peer sent the {} twice", tag_text(tag));
+  return {};
+}
+
+template <class T>
+Result<T> LinkSession::pop(std::deque<T>& queue) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return error_ || closed_ || !queue.empty(); });
+  if (error_) return tl::unexpected<Error>(*error_);
+  if (queue.empty())
+    return hairpin::fail(ErrorKind::peer, "the peer ended the run before this side did");
+  T item = std::move(queue.front());
+  queue.pop_front();
+  changed_.notify_all();
+  return item;
+}
+
+Result<wire::Manifest> LinkSession::next_manifest() { return pop(manifests_); }
+Result<wire::StepScalars> LinkSession::next_scalars() { return pop(scalars_); }
+Result<Message> LinkSession::next_control() { return pop(control_); }
+
+void LinkSession::fail(Error error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = error;
+  }
+  changed_.notify_all();
+  mailbox_.fail(error);
+  link_.fail(std::move(error));
+}
+
+Result<void> LinkChannel::send(const Tag& tag, Tensor tensor) {
+  const auto codec = session_.options().codec;
+  wire::TensorMessage message;
+  message.kind = tag.kind;
+  message.codec = codec;
+  message.boundary = static_cast<std::uint16_t>(tag.boundary);
+  message.domain = static_cast<std::uint16_t>(tag.domain);
+  message.step = static_cast<std::uint32_t>(tag.step);
+  message.microbatch = static_cast<std::uint32_t>(tag.microbatch);
+  message.shape = {static_cast<std::uint32_t>(tensor.size(0)),
+                   static_cast<std::uint32_t>(tensor.size(1))};
+  message.payload = encode(tensor, codec);
+  return session_.send(std::move(message));
+}
+
+}  // namespace hairpin::pipeline

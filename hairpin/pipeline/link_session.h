@@ -1,0 +1,86 @@
+// A site's side of the link while training: receives ahead on a thread of its own, proves what
+// arrives, and sorts it to where it is waited for. Once anything is wrong, everything that waits
+// here ends with that one error, and the peer is told.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "hairpin/base/result.h"
+#include "hairpin/link/link.h"
+#include "hairpin/pipeline/channel.h"
+#include "hairpin/wire/message.h"
+
+namespace hairpin::pipeline {
+
+struct SessionOptions {
+  wire::Role role = wire::Role::edge;
+  wire::Codec codec = wire::Codec::fp32;
+  // Tensors the peer may send: (kind, boundary).
+  std::set<std::pair<wire::TensorKind, int>> expected;
+  std::int64_t hidden = 0;
+  std::int64_t max_tokens = 0;  // of one microbatch
+  std::size_t max_waiting = 0;  // tensors arrived and not yet taken
+};
+
+// Thread-safe.
+class LinkSession {
+ public:
+  // `link` has passed the handshake; it and `mailbox` must outlive the session. `mailbox` receives
+  // the peer's tensors and shares the session's end.
+  LinkSession(link::Link& link, Mailbox& mailbox, SessionOptions options);
+  ~LinkSession();  // ends the receiving thread, failing the link if it is still open
+
+  Result<void> send(wire::Message message) { return link_.send(std::move(message)); }
+
+  // Each waits for the next message of its kind.
+  Result<wire::Manifest> next_manifest();
+  Result<wire::StepScalars> next_scalars();
+  // WeightsRequest, WeightsManifest, WeightsChunk or Goodbye.
+  Result<wire::Message> next_control();
+
+  // Ends everything with `error` and tells the peer.
+  void fail(Error error);
+
+  const SessionOptions& options() const { return options_; }
+  link::Link& link() { return link_; }
+
+ private:
+  template <class T>
+  Result<T> pop(std::deque<T>& queue);
+  void receive_loop();
+  Result<void> route(wire::Message message);
+  Result<void> accept_tensor(const wire::TensorMessage& message);
+
+  link::Link& link_;
+  Mailbox& mailbox_;
+  const SessionOptions options_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<wire::Manifest> manifests_;
+  std::deque<wire::StepScalars> scalars_;
+  std::deque<wire::Message> control_;
+  std::optional<Error> error_;
+  bool closed_ = false;    // the peer said goodbye
+  std::jthread receiver_;  // last: it uses all of the above
+};
+
+// The channel of a boundary that the link crosses.
+class LinkChannel : public Channel {
+ public:
+  LinkChannel(LinkSession& session, Mailbox& mailbox) : session_(session), mailbox_(mailbox) {}
+  Result<void> send(const Tag& tag, Tensor tensor) override;
+  Result<Tensor> receive(const Tag& tag) override { return mailbox_.take(tag); }
+
+ private:
+  LinkSession& session_;
+  Mailbox& mailbox_;
+};
+
+}  // namespace hairpin::pipeline

@@ -1,0 +1,43 @@
+#include "hairpin/pipeline/stage.h"
+
+#include <ATen/ops/ones_like.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "hairpin/base/check.h"
+
+namespace hairpin::pipeline {
+
+Tensor Stage::forward(int key, const Tensor& x,
+                      std::shared_ptr<const models::MicrobatchInput> input) {
+  HAIRPIN_CHECK(!flights_.contains(key), "microbatch {} is in flight already", key);
+  Flight& flight = flights_[key];
+  flight.input = std::move(input);
+  Tensor current = x;
+  for (auto* segment : segments_) {
+    Tensor leaf = current.defined() ? current.detach().requires_grad_() : Tensor();
+    current = segment->forward(leaf, *flight.input);
+    flight.islands.push_back({std::move(leaf), current});
+  }
+  return current.detach();
+}
+
+Tensor Stage::backward(int key, Tensor gradient) {
+  const auto found = flights_.find(key);
+  HAIRPIN_CHECK(found != flights_.end(), "microbatch {} is not in flight", key);
+  auto& islands = found->second.islands;
+  while (!islands.empty()) {
+    const Island island = std::move(islands.back());
+    islands.pop_back();
+    if (!gradient.defined()) gradient = at::ones_like(island.output);
+    if (island.input.defined()) {
+      gradient = torch::autograd::grad({island.output}, {island.input}, {gradient})[0];
+    } else {
+      torch::autograd::backward({island.output}, {gradient});
+      gradient = Tensor();
+    }
+  }
+  flights_.erase(found);
+  return gradient;
+}
+
+}  // namespace hairpin::pipeline
