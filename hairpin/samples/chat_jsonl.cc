@@ -14,16 +14,16 @@ namespace {
 constexpr std::size_t kMaxLine = std::size_t{16} << 20;
 constexpr std::int64_t kMostLogged = 10;
 
-// The lines of a text, without their ends; a last one without "\n" counts too.
+// The lines of a text, without their "\n" (JSON takes a "\r" as white space); a last one without it
+// counts too.
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
   std::optional<std::string_view> next() {
     if (rest_.empty()) return std::nullopt;
     const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-    std::string_view line = rest_.substr(0, end);
+    const std::string_view line = rest_.substr(0, end);
     rest_.remove_prefix(std::min(end + 1, rest_.size()));
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     return line;
   }
   bool at_end() const { return rest_.empty(); }
@@ -33,7 +33,7 @@ class Lines {
 };
 
 bool is_blank(std::string_view line) {
-  return line.find_first_not_of(" \t") == std::string_view::npos;
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
 class Loader {

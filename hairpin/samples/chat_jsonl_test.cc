@@ -63,6 +63,7 @@ TEST_F(ChatJsonl, LoadsSamplesInOrder) {
 TEST_F(ChatJsonl, AllowsALineWithoutEndAndOneBlankAtTheEnd) {
   std::string text = line("q", "a");
   EXPECT_EQ(load(text + " \n")->samples.size(), 1u);
+  EXPECT_EQ(load(text + "\r\n")->samples.size(), 1u);
   EXPECT_EQ(load("\xEF\xBB\xBF" + text)->samples.size(), 1u);
   text.back() = '\r';
   EXPECT_EQ(load(text + "\n" + text)->samples.size(), 2u);

@@ -71,6 +71,8 @@ TEST(TokenizerFile, ReadsPreTokenizers) {
                       {"invert", false}};
   const json digits = {{"type", "Digits"}, {"individual_digits", true}};
   EXPECT_EQ(parse(tiny())->cuts, std::vector{Cut::words});
+  EXPECT_EQ(parse(tiny_with("/pre_tokenizer", {{"type", "ByteLevel"}}))->cuts,
+            (std::vector{Cut::prefix_space, Cut::words}));  // Hugging Face's defaults
   EXPECT_EQ(parse(tiny_with("/pre_tokenizer", byte_level))->cuts, std::vector{Cut::prefix_space});
   const auto sequence = parse(tiny_with(
       "/pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {digits, split, byte_level}}}));
