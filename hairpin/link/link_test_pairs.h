@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct PairMaker {
     return connect(std::move(edge_sent), std::move(cloud_sent));
   }
 };
+
+inline std::ostream& operator<<(std::ostream& out, const PairMaker& maker) {
+  return out << maker.name;
+}
 
 std::vector<PairMaker> all_pairs();
 

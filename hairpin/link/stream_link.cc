@@ -168,8 +168,8 @@ asio::awaitable<void> Connection::discard_until_end() {
   mailbox_->close(stream_->explain(error, options_.own));
 }
 
-// g++ 12 miscompiles a co_await inside a condition or with a temporary that has a destructor: in this
-// file it stands alone or initialises a variable, and messages are named before.
+// g++ 12 miscompiles a co_await inside a condition or with a temporary that has a destructor: in
+// this file it stands alone or initialises a variable, and messages are named before.
 asio::awaitable<void> Connection::write() {
   while (!closed_ && !own_done_ && !write_error_) {
     const auto message = next_message();

@@ -1,0 +1,59 @@
+// A peer for tests that speaks bytes, not Hairpin: a plain TCP client at 127.0.0.1.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "hairpin/base/bytes.h"
+
+namespace hairpin::link {
+
+class RawPeer {
+ public:
+  explicit RawPeer(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  RawPeer(const RawPeer&) = delete;
+  ~RawPeer() { close(); }
+
+  int fd() const { return fd_; }
+  void write(ByteSpan bytes) {
+    EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  // Everything until the other side closes.
+  std::string read_all() {
+    std::string all(1 << 16, '\0');
+    std::size_t size = 0;
+    for (ssize_t n = 1; n > 0; size += static_cast<std::size_t>(std::max<ssize_t>(n, 0)))
+      n = ::recv(fd_, all.data() + size, all.size() - size, 0);
+    all.resize(size);
+    return all;
+  }
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  // What the kernel does for a killed process with unread data.
+  void reset() {
+    const linger now{1, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close();
+  }
+
+ private:
+  int fd_;
+};
+
+}  // namespace hairpin::link
