@@ -1,0 +1,91 @@
+// `hairpin` from outside: exit codes, streams and sentences.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "hairpin/base/file.h"
+#include "hairpin/base/temporary_directory.h"
+
+namespace hairpin::apps {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Ran {
+  int code = -1;
+  std::string out, err;
+};
+
+Ran hairpin(const std::string& arguments) {
+  const TemporaryDirectory directory;
+  const auto out = directory / "out", err = directory / "err";
+  const auto command = fmt::format("{}/bin/hairpin {} > {} 2> {}", HAIRPIN_BINARY_DIR, arguments,
+                                   out.string(), err.string());
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(out).value(),
+          read_text_file(err).value()};
+}
+
+// A mistake: exit code 2, one line on standard error, nothing else.
+std::string usage_error(const std::string& arguments) {
+  const auto ran = hairpin(arguments);
+  EXPECT_EQ(ran.code, 2) << arguments;
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, StartsWith("hairpin: error: "));
+  EXPECT_EQ(ran.err.find('\n'), ran.err.size() - 1);
+  return ran.err;
+}
+
+TEST(CliTest, HelpAndVersion) {
+  const auto version = hairpin("--version");
+  EXPECT_EQ(version.code, 0);
+  EXPECT_THAT(version.out, ::testing::MatchesRegex("hairpin [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  const auto help = hairpin("--help");
+  EXPECT_EQ(help.code, 0);
+  EXPECT_THAT(help.out, HasSubstr("convert"));
+  EXPECT_EQ(help.err, "");
+  EXPECT_THAT(hairpin("schedule simulate --help").out, HasSubstr("--latency"));
+}
+
+TEST(CliTest, UsageErrorsSayWhatToDo) {
+  EXPECT_THAT(usage_error("shedule"), HasSubstr("did you mean \"schedule\"?"));
+  EXPECT_THAT(usage_error("schedule simulat"), HasSubstr("did you mean \"simulate\"?"));
+  EXPECT_THAT(usage_error("qqqqqqq"), HasSubstr("unknown command"));
+  EXPECT_THAT(usage_error(""), HasSubstr("see hairpin --help"));
+  EXPECT_THAT(usage_error("schedule"), HasSubstr("see hairpin schedule --help"));
+  EXPECT_THAT(usage_error("schedule show --pp x"), HasSubstr("see hairpin schedule show --help"));
+  EXPECT_THAT(usage_error("schedule show --nonsense 1 --kind gpipe --pp 2 --microbatches 1"),
+              HasSubstr("--nonsense"));
+}
+
+TEST(CliTest, ErrorsOfACommandHaveTheirKindsExitCode) {
+  EXPECT_THAT(usage_error("schedule show --kind gpip --pp 2 --microbatches 1"), HasSubstr("gpipe"));
+  EXPECT_THAT(usage_error("convert split /nonexistent --layers 1,1,1 --edge a --cloud b"),
+              HasSubstr("/nonexistent"));
+  EXPECT_THAT(usage_error("convert split --layers 1,1,1 /nonexistent --edge a --cloud b"),
+              HasSubstr("/nonexistent"));
+}
+
+TEST(CliTest, ScheduleShowPrintsTheSpecsNotation) {
+  const auto ran = hairpin("schedule show --kind hairpin-1f1b --pp 2 --microbatches 4 --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out).at("ranks").at(1),
+            (nlohmann::json{"F1", "F2", "B1", "F3", "B2", "F4", "B3", "B4"}));
+}
+
+TEST(CliTest, ScheduleSimulatePrintsTheMakespan) {
+  const auto ran = hairpin(
+      "schedule simulate --kind hairpin-1f1b --pp 3 --microbatches 6 --latency 0 --fs 1 --fe 1 "
+      "--bs "
+      "2 --be 2 --f 2 --b 4 --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out).at("makespan").get<double>(), 46.0);
+}
+
+}  // namespace
+}  // namespace hairpin::apps

@@ -1,0 +1,35 @@
+// The commands of `hairpin`, one file each. A command prints its result on standard output and
+// returns the error to report; main.cc turns it into a line on standard error and an exit code.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "hairpin/base/result.h"
+#include "hairpin/hf/split.h"
+#include "hairpin/schedule/command.h"
+
+namespace hairpin::apps {
+
+// hairpin keys DIR
+struct KeysOptions {
+  std::filesystem::path directory;
+  int days = 365;
+};
+Result<void> keys(const KeysOptions& options);
+
+// hairpin convert split MODEL --layers ... --edge DIR --cloud DIR
+Result<void> convert_split(const hf::SplitOptions& options);
+
+// hairpin convert merge EDGE CLOUD --output DIR
+struct MergeOptions {
+  std::filesystem::path edge, cloud, output;
+};
+Result<void> convert_merge(const MergeOptions& options);
+
+// hairpin schedule show, hairpin schedule simulate
+Result<void> schedule_show(const schedule::ShowOptions& options);
+Result<void> schedule_simulate(const schedule::SimulateOptions& options);
+
+}  // namespace hairpin::apps

@@ -1,0 +1,186 @@
+// The command line of `hairpin`: names and options of the commands, and what their errors become.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/commands.h"
+#include "apps/process_setup.h"
+#include "hairpin/base/check.h"
+#include "hairpin/base/nearest.h"
+
+namespace hairpin::apps {
+namespace {
+
+using Command = std::function<Result<void>()>;
+
+constexpr int kUsageExitCode = static_cast<int>(ErrorKind::bad_input);
+
+// A subcommand that runs `run` with the `Options` its flags fill in.
+template <class Options>
+struct Added {
+  CLI::App* app;
+  std::shared_ptr<Options> options;
+};
+template <class Options>
+Added<Options> add_command(CLI::App& parent, Command& chosen, const std::string& name,
+                           const std::string& what, Result<void> (*run)(const Options&)) {
+  auto* app = parent.add_subcommand(name, what);
+  auto options = std::make_shared<Options>();
+  app->callback([&chosen, options, run] { chosen = [options, run] { return run(*options); }; });
+  return {app, options};
+}
+
+CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string& what) {
+  auto* app = parent.add_subcommand(name, what);
+  app->require_subcommand(1);
+  return *app;
+}
+
+void add_keys(CLI::App& root, Command& chosen) {
+  const auto [app, options] = add_command(
+      root, chosen, "keys", "Make certificates for both sites under a new authority", &keys);
+  app->add_option("directory", options->directory, "New directory to write edge/ and cloud/ into")
+      ->required();
+  app->add_option("--days", options->days, "Validity of the certificates")->capture_default_str();
+}
+
+void add_convert(CLI::App& root, Command& chosen) {
+  auto& group = add_group(root, "convert", "Cut a model into both sites' halves, or join them");
+
+  const auto [split, cut] =
+      add_command(group, chosen, "split", "Write the edge's and the cloud's half", &convert_split);
+  split->add_option("model", cut->source, "Hugging Face directory of the whole model")->required();
+  split->add_option("--layers", cut->layers, "Decoder layers: edge head, cloud ..., edge tail")
+      ->required()
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  split->add_option("--edge", cut->edge, "New directory for the edge's half")->required();
+  split->add_option("--cloud", cut->cloud, "New directory for the cloud's half")->required();
+  split->add_flag("--allow-plaintext-cut", cut->allow_plaintext_cut,
+                  "Allow a head or tail without layers, which gives text or labels away");
+
+  const auto [merge, halves] =
+      add_command(group, chosen, "merge", "Join two halves to the whole model", &convert_merge);
+  merge->add_option("edge", halves->edge, "The edge's half")->required();
+  merge->add_option("cloud", halves->cloud, "The cloud's half")->required();
+  merge->add_option("--output", halves->output, "New directory for the whole model")->required();
+}
+
+template <class Options>
+void add_schedule_options(CLI::App& app, Options& options) {
+  app.add_option("--kind", options.kind, "gpipe, 1f1b or hairpin-1f1b")->required();
+  app.add_option("--pp", options.generate.pp, "Pipeline ranks, the edge included")->required();
+  app.add_option("--microbatches", options.generate.microbatches, "Per domain and step")
+      ->required();
+  app.add_option("--domains", options.generate.domains, "Data-parallel replicas of the cloud")
+      ->capture_default_str();
+  app.add_flag("--json", options.json, "Print JSON");
+}
+
+void add_schedule(CLI::App& root, Command& chosen) {
+  auto& group = add_group(root, "schedule", "Look at pipeline schedules without running one");
+
+  const auto [show, shown] =
+      add_command(group, chosen, "show", "Print each rank's ops in order", &schedule_show);
+  add_schedule_options(*show, *shown);
+  show->add_flag("--logical", shown->logical, "The logical stages, before the edge's two merge");
+
+  const auto [simulate, simulated] = add_command(
+      group, chosen, "simulate", "Print makespan, bubble and ops in flight", &schedule_simulate);
+  add_schedule_options(*simulate, *simulated);
+  simulate->add_option("--latency", simulated->latency, "One way, between edge and cloud")
+      ->capture_default_str();
+  simulate->add_option("--fs", simulated->fs, "Time of a head forward");
+  simulate->add_option("--fe", simulated->fe, "Time of a tail forward with loss");
+  simulate->add_option("--bs", simulated->bs, "Time of a tail backward");
+  simulate->add_option("--be", simulated->be, "Time of a head backward");
+  simulate->add_option("--f", simulated->f, "Time of a cloud stage's forward");
+  simulate->add_option("--b", simulated->b, "Time of a cloud stage's backward");
+}
+
+void add_commands(CLI::App& root, Command& chosen) {
+  add_keys(root, chosen);
+  add_convert(root, chosen);
+  add_schedule(root, chosen);
+}
+
+int usage_error(const std::string& what, const std::string& command) {
+  fmt::print(stderr, "hairpin: error: {}; see {} --help\n", what, command);
+  return kUsageExitCode;
+}
+
+// The first word that should name a command and doesn't, with the nearest that does.
+std::optional<int> unknown_command(CLI::App& root, int argc, char** argv) {
+  CLI::App* app = &root;
+  std::string path = "hairpin";
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    std::vector<std::string> known;
+    for (const auto* command : app->get_subcommands({})) known.push_back(command->get_name());
+    if (known.empty()) return std::nullopt;
+    if (std::find(known.begin(), known.end(), argv[i]) == known.end()) {
+      const auto nearest = nearest_word(argv[i], known);
+      const auto hint = nearest ? fmt::format("; did you mean \"{}\"?", *nearest) : "";
+      fmt::print(stderr, "hairpin: error: {} {}: unknown command{} See {} --help\n", path, argv[i],
+                 hint.empty() ? ";" : hint, path);
+      return kUsageExitCode;
+    }
+    app = app->get_subcommand(argv[i]);
+    path += " " + app->get_name();
+  }
+  return std::nullopt;
+}
+
+// The command that was being parsed, for "see ... --help".
+std::string chosen_path(const CLI::App& root) {
+  std::string path = "hairpin";
+  for (auto chosen = root.get_subcommands(); !chosen.empty();
+       chosen = chosen.front()->get_subcommands())
+    path += " " + chosen.front()->get_name();
+  return path;
+}
+
+int report(const Error& error) {
+  fmt::print(stderr, "hairpin: error: {}\n", error.message);
+  return static_cast<int>(error.kind);
+}
+
+int run(int argc, char** argv) {
+  CLI::App root(
+      "Fine-tunes a language model across two sites: samples, labels and loss stay at the edge,\n"
+      "the middle layers are computed in the cloud.",
+      "hairpin");
+  root.set_version_flag("--version", "hairpin " HAIRPIN_VERSION);
+  root.require_subcommand(1);
+  Command chosen;
+  add_commands(root, chosen);
+  if (const auto code = unknown_command(root, argc, argv)) return *code;
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return root.exit(error);  // --help, --version
+    return usage_error(error.what(), chosen_path(root));
+  }
+  const auto done = chosen();
+  return done ? 0 : report(done.error());
+}
+
+}  // namespace
+}  // namespace hairpin::apps
+
+int main(int argc, char** argv) {
+  hairpin::apps::prepare_process(argv);
+  try {
+    return hairpin::apps::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "hairpin: internal error: {}; this is a defect, please report it\n",
+               error.what());
+    return static_cast<int>(hairpin::ErrorKind::internal);
+  }
+}
