@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -69,6 +68,15 @@ TEST(CliTest, ErrorsOfACommandHaveTheirKindsExitCode) {
               HasSubstr("/nonexistent"));
   EXPECT_THAT(usage_error("convert split --layers 1,1,1 /nonexistent --edge a --cloud b"),
               HasSubstr("/nonexistent"));
+}
+
+TEST(CliTest, KeysAreMadeOnce) {
+  const TemporaryDirectory directory;
+  const auto command = "keys " + (directory / "keys").string();
+  EXPECT_EQ(hairpin(command).code, 0);
+  for (const char* name : {"edge/cert.pem", "edge/key.pem", "edge/ca.pem", "cloud/cert.pem"})
+    EXPECT_TRUE(std::filesystem::exists(directory / "keys" / name)) << name;
+  EXPECT_THAT(usage_error(command), HasSubstr((directory / "keys").string()));
 }
 
 TEST(CliTest, ScheduleShowPrintsTheSpecsNotation) {

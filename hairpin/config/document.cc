@@ -59,10 +59,19 @@ Result<Value> parse_override_value(std::string_view text, std::string_view where
   return std::string(text);
 }
 
-template <class Items>
-void sort_by_line(Items& items) {
-  std::stable_sort(items.begin(), items.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+// Line and column. toml++ keeps keys in alphabetical order; people read a file from its top.
+using Place = std::pair<std::uint32_t, std::uint32_t>;
+Place place_of(const toml::node& node) {
+  return {node.source().begin.line, node.source().begin.column};
+}
+
+template <class Item>
+std::vector<Item> in_order(std::vector<std::pair<Place, Item>> items) {
+  std::sort(items.begin(), items.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Item> out;
+  for (auto& [place, item] : items) out.push_back(std::move(item));
+  return out;
 }
 
 }  // namespace
@@ -90,30 +99,23 @@ Result<Document> parse_document(std::string_view toml, const std::filesystem::pa
     return bad_input("{}:{}: column {}: not TOML: {}", file.string(), at.line, at.column,
                      one_line(parsed.error().description()));
   }
-  // toml++ keeps keys in alphabetical order; people read a file from its top.
-  std::vector<std::pair<std::uint32_t, TableMark>> tables;
-  std::vector<std::pair<std::uint32_t, Entry>> entries;
+  std::vector<std::pair<Place, TableMark>> tables;
+  std::vector<std::pair<Place, Entry>> entries;
   for (const auto& [name, node] : parsed.table()) {
-    const auto line = node.source().begin.line;
-    const auto where = fmt::format("{}:{}", file.string(), line);
+    const auto where = [&](const toml::node& at) {
+      return fmt::format("{}:{}", file.string(), at.source().begin.line);
+    };
     const auto* table = node.as_table();
     if (table == nullptr)
-      return bad_input("{}: {}: not in a table; every key belongs to one, such as [train]", where,
-                       name.str());
-    tables.push_back({line, {std::string(name.str()), where}});
-    for (const auto& [key, value] : *table) {
-      const auto value_line = value.source().begin.line;
-      entries.push_back({value_line,
-                         {std::string(name.str()), std::string(key.str()), to_value(value),
-                          fmt::format("{}:{}", file.string(), value_line)}});
-    }
+      return bad_input("{}: {}: not in a table; every key belongs to one, such as [train]",
+                       where(node), name.str());
+    tables.push_back({place_of(node), {std::string(name.str()), where(node)}});
+    for (const auto& [key, value] : *table)
+      entries.push_back(
+          {place_of(value),
+           {std::string(name.str()), std::string(key.str()), to_value(value), where(value)}});
   }
-  sort_by_line(tables);
-  sort_by_line(entries);
-  Document document{file.string(), {}, {}};
-  for (auto& [line, mark] : tables) document.tables.push_back(std::move(mark));
-  for (auto& [line, entry] : entries) document.entries.push_back(std::move(entry));
-  return document;
+  return Document{file.string(), in_order(std::move(tables)), in_order(std::move(entries))};
 }
 
 Result<void> apply_override(std::string_view text, Document& document) {
