@@ -22,7 +22,7 @@ HAIRPIN = "build/bin/hairpin"
 JOB = HERE / "job.toml"
 LAYERS = "6,19,5"  # as in job.toml
 RUN = WORK / "run"  # its [output] directory
-EXPORT = RUN / "edge" / "model"
+EXPORT = RUN / "edge" / "export"
 EGRESS_LOG = RUN / "edge" / "egress.jsonl"
 
 LOSS_BEFORE = (4.0, 4.7)

@@ -101,7 +101,7 @@ class Export(unittest.TestCase):
 
             data = folder / "eval.jsonl"
             before, _ = measured_by_transformers(folder / "model", data)
-            export = folder / "run" / "model"
+            export = folder / "run" / "export"
             theirs, count = measured_by_transformers(export, data)
             ours = json.loads(binaries.run("hairpin", "eval", export, "--data", data, "--json"))
         print(f"{kind}: {before:.4f} before; after, {ours['loss']:.6f} and {theirs:.6f}")
