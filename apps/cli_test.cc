@@ -8,6 +8,7 @@
 
 #include "hairpin/base/file.h"
 #include "hairpin/base/temporary_directory.h"
+#include "hairpin/egress/log.h"
 
 namespace hairpin::apps {
 namespace {
@@ -68,6 +69,20 @@ TEST(CliTest, ErrorsOfACommandHaveTheirKindsExitCode) {
               HasSubstr("/nonexistent"));
   EXPECT_THAT(usage_error("convert split --layers 1,1,1 /nonexistent --edge a --cloud b"),
               HasSubstr("/nonexistent"));
+}
+
+TEST(CliTest, AnEgressLogIsVerified) {
+  const TemporaryDirectory directory;
+  const auto log = (directory / "egress.jsonl").string();
+  EXPECT_THAT(usage_error("audit log " + log), HasSubstr(log));
+  auto writer = egress::LogWriter::create(log).value();
+  ASSERT_TRUE(writer.append(wire::Goodbye{}, 20));
+  ASSERT_TRUE(writer.close());
+  EXPECT_EQ(hairpin("audit log " + log).code, 0);
+  const auto ran = hairpin("audit log --json " + log);
+  EXPECT_TRUE(nlohmann::json::accept(ran.out)) << ran.out;
+  std::filesystem::resize_file(log, std::filesystem::file_size(log) - 2);
+  EXPECT_THAT(usage_error("audit log " + log), HasSubstr(log + ":"));
 }
 
 TEST(CliTest, KeysAreMadeOnce) {

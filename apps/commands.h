@@ -4,13 +4,39 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "hairpin/base/result.h"
 #include "hairpin/hf/split.h"
 #include "hairpin/schedule/command.h"
+#include "hairpin/train/evaluate.h"
+#include "hairpin/train/generate.h"
 
 namespace hairpin::apps {
+
+// hairpin train|edge|cloud JOB [--set table.key=value]...
+struct JobOptions {
+  std::filesystem::path job;
+  std::vector<std::string> set;
+};
+Result<void> train(const JobOptions& options);
+Result<void> edge(const JobOptions& options);
+Result<void> cloud(const JobOptions& options);
+
+// hairpin eval MODEL --data FILE
+struct EvalOptions {
+  train::EvaluateOptions evaluate;
+  bool json = false;
+};
+Result<void> eval(const EvalOptions& options);
+
+// hairpin generate MODEL --prompt TEXT [--prompt TEXT]...
+struct GenerateOptions {
+  train::GenerateOptions generate;
+  bool json = false;
+};
+Result<void> generate(const GenerateOptions& options);
 
 // hairpin keys DIR
 struct KeysOptions {
@@ -27,6 +53,13 @@ struct MergeOptions {
   std::filesystem::path edge, cloud, output;
 };
 Result<void> convert_merge(const MergeOptions& options);
+
+// hairpin audit log FILE
+struct AuditLogOptions {
+  std::filesystem::path log;
+  bool json = false;
+};
+Result<void> audit_log(const AuditLogOptions& options);
 
 // hairpin schedule show, hairpin schedule simulate
 Result<void> schedule_show(const schedule::ShowOptions& options);

@@ -43,6 +43,48 @@ CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string
   return *app;
 }
 
+void add_training(CLI::App& root, Command& chosen) {
+  const auto add = [&](const char* name, const char* what, Result<void> (*run)(const JobOptions&)) {
+    const auto [app, options] = add_command(root, chosen, name, what, run);
+    app->add_option("job", options->job, "Job file (TOML)")->required();
+    app->add_option("--set", options->set, "Override a key of the job: table.key=value")
+        ->allow_extra_args(false);
+  };
+  add("train", "Train a job in this process: one site, or both sites of a split", &train);
+  add("edge", "Run the edge of a split job: dials the cloud, exports the model", &edge);
+  add("cloud", "Run the cloud of a split job: waits for the edge", &cloud);
+}
+
+void add_model(CLI::App& root, Command& chosen) {
+  const auto [eval_app, measured] =
+      add_command(root, chosen, "eval", "Held-out loss of a model on chat samples", &eval);
+  auto& evaluate = measured->evaluate;
+  eval_app->add_option("model", evaluate.model, "Hugging Face directory")->required();
+  eval_app->add_option("--data", evaluate.data, "Chat samples (JSONL)")->required();
+  eval_app->add_option("--sequence-length", evaluate.sequence_length, "Most tokens of a sample")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 1 << 20));
+  eval_app->add_option("--threads", evaluate.threads, "Compute threads")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
+  eval_app->add_flag("--json", measured->json, "Print JSON");
+
+  const auto [generate_app, asked] =
+      add_command(root, chosen, "generate", "Answer prompts greedily", &generate);
+  auto& options = asked->generate;
+  generate_app->add_option("model", options.model, "Hugging Face directory")->required();
+  generate_app->add_option("--prompt", options.prompts, "A user's message; may be repeated")
+      ->required()
+      ->allow_extra_args(false);
+  generate_app->add_option("--max-tokens", options.max_tokens, "Most tokens of an answer")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
+  generate_app->add_option("--threads", options.threads, "Compute threads")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
+  generate_app->add_flag("--json", asked->json, "Print one JSON object a prompt");
+}
+
 void add_keys(CLI::App& root, Command& chosen) {
   const auto [app, options] = add_command(
       root, chosen, "keys", "Make certificates for both sites under a new authority", &keys);
@@ -71,6 +113,14 @@ void add_convert(CLI::App& root, Command& chosen) {
   merge->add_option("edge", halves->edge, "The edge's half")->required();
   merge->add_option("cloud", halves->cloud, "The cloud's half")->required();
   merge->add_option("--output", halves->output, "New directory for the whole model")->required();
+}
+
+void add_audit(CLI::App& root, Command& chosen) {
+  auto& group = add_group(root, "audit", "Check what has left the edge");
+  const auto [log, options] =
+      add_command(group, chosen, "log", "Verify an egress log and sum it up", &audit_log);
+  log->add_option("file", options->log, "The run's egress.jsonl")->required();
+  log->add_flag("--json", options->json, "Print JSON");
 }
 
 template <class Options>
@@ -106,8 +156,11 @@ void add_schedule(CLI::App& root, Command& chosen) {
 }
 
 void add_commands(CLI::App& root, Command& chosen) {
+  add_training(root, chosen);
+  add_model(root, chosen);
   add_keys(root, chosen);
   add_convert(root, chosen);
+  add_audit(root, chosen);
   add_schedule(root, chosen);
 }
 

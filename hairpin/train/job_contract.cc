@@ -1,0 +1,54 @@
+#include "hairpin/train/job_contract.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace hairpin::train {
+
+link::Contract job_contract(const Setup& setup, const hf::Identity& model) {
+  const auto& job = setup.job;
+  link::Contract contract;
+  const auto add = [&](const char* name, auto value) {
+    contract.fields.emplace_back(name, fmt::format("{}", value));
+  };
+  add("model config.json (SHA-256)", to_hex(model.config));
+  add("model weights (SHA-256)", to_hex(model.weights));
+  add("split.layers", fmt::format("[{}]", fmt::join(job.split->layers, ", ")));
+  add("data.sequence_length", job.data.sequence_length);
+  add("train.steps", job.train.steps);
+  add("train.microbatches", job.train.microbatches);
+  add("train.microbatch_size", job.train.microbatch_size);
+  add("train.precision", job.train.precision);
+  add("train.loss", job.train.loss);
+  add("train.loss_chunk", job.train.loss_chunk);
+  add("train.seed", job.train.seed);
+  const auto& optimizer = job.optimizer;
+  add("optimizer.kind", optimizer.kind);
+  add("optimizer.learning_rate", optimizer.learning_rate);
+  add("optimizer.decay", optimizer.decay);
+  add("optimizer.min_learning_rate", optimizer.min_learning_rate);
+  add("optimizer.warmup_steps", optimizer.warmup_steps);
+  add("optimizer.beta1", optimizer.beta1);
+  add("optimizer.beta2", optimizer.beta2);
+  add("optimizer.epsilon", optimizer.epsilon);
+  add("optimizer.weight_decay", optimizer.weight_decay);
+  add("optimizer.momentum", optimizer.momentum);
+  add("optimizer.clip_norm",
+      optimizer.clip_norm ? fmt::format("{}", *optimizer.clip_norm) : std::string("none"));
+  add("schedule.kind", job.schedule.kind);
+  add("link.codec", job.link.codec);
+  return contract;
+}
+
+std::uint64_t max_frame_bytes(const Setup& setup) {
+  const auto tokens = static_cast<std::uint64_t>(setup.max_tokens());
+  const auto hidden = static_cast<std::uint64_t>(setup.model.architecture.hidden_size);
+  const auto microbatches = static_cast<std::uint64_t>(setup.microbatches_per_step());
+  const std::uint64_t tensor = tokens * hidden * sizeof(float);
+  const std::uint64_t manifest = microbatches * (tokens * sizeof(wire::SegmentShape) + 16);
+  return std::max({tensor, manifest, kWeightsChunkBytes}) + (std::uint64_t{64} << 10);
+}
+
+}  // namespace hairpin::train

@@ -1,0 +1,186 @@
+#include "hairpin/train/run.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "hairpin/base/log.h"
+#include "hairpin/checkpoint/weights.h"
+#include "hairpin/hf/export.h"
+#include "hairpin/link/handshake.h"
+#include "hairpin/pipeline/link_session.h"
+#include "hairpin/schedule/in_flight.h"
+#include "hairpin/tokenizer/chat_tokenizer.h"
+#include "hairpin/train/job_contract.h"
+#include "hairpin/train/run_directory.h"
+#include "hairpin/train/site.h"
+#include "hairpin/train/weights_exchange.h"
+
+namespace hairpin::train {
+namespace {
+
+constexpr const char* kExportKey = "output.directory";
+
+// What the peer may send: boundary 0 and the last one are the cuts.
+pipeline::SessionOptions session_options(const Setup& setup) {
+  const int last = setup.schedule.num_stages() - 2;
+  const bool edge = setup.part == Part::edge;
+  pipeline::SessionOptions options;
+  options.role = edge ? wire::Role::edge : wire::Role::cloud;
+  options.codec = setup.codec();
+  options.expected = {{wire::TensorKind::activation, edge ? last : 0},
+                      {wire::TensorKind::gradient, edge ? 0 : last}};
+  options.hidden = setup.model.architecture.hidden_size;
+  options.max_tokens = setup.max_tokens();
+  // Both kinds, of every microbatch that can be in flight at the edge.
+  const auto peak = schedule::peak_in_flight(setup.schedule);
+  options.max_waiting = 2 * static_cast<std::size_t>(peak.rank.front());
+  return options;
+}
+
+// A split site's run between its handshake and its end. On any failure the peer is told.
+class SplitRun {
+ public:
+  SplitRun(const Setup& setup, link::Link& link, const RunOptions& options)
+      : setup_(setup), link_(link), options_(options) {}
+
+  Result<void> begin() {
+    HAIRPIN_TRY(const auto identity, hf::identity(setup_.model));
+    const auto role = setup_.part == Part::edge ? wire::Role::edge : wire::Role::cloud;
+    HAIRPIN_CHECK_OK(link::handshake(link_, role, job_contract(setup_, identity)));
+    link_.set_max_frame_bytes(max_frame_bytes(setup_));
+    HAIRPIN_TRY(directory_, RunDirectory::create(setup_, options_.progress));
+    session_.emplace(link_, mailbox_, session_options(setup_));
+    return {};
+  }
+
+  Result<void> train(StepSource* source) {
+    site_.emplace(setup_, source, mailbox_, &*session_);
+    HAIRPIN_CHECK_OK(
+        site_->run([&](const metrics::StepRecord& record) { return directory_.record(record); }));
+    return directory_.finish();
+  }
+
+  // Both sides say goodbye and wait for the other's.
+  Result<void> end() {
+    HAIRPIN_CHECK_OK(session_->send(wire::Goodbye{}));
+    HAIRPIN_TRY(const auto last, session_->next_control());
+    if (!std::holds_alternative<wire::Goodbye>(last))
+      return fail(ErrorKind::peer, "the peer sent a {} message where its goodbye is due",
+                  wire::message_name(last));
+    return link_.flush();
+  }
+
+  // Tells the peer about a failure that only this side knows of.
+  Result<void> finish(Result<void> outcome) {
+    if (outcome) return outcome;
+    if (session_) {
+      session_->fail(outcome.error());
+    } else {
+      link_.fail(outcome.error());
+    }
+    return outcome;
+  }
+
+  pipeline::LinkSession& session() { return *session_; }
+  RunDirectory& directory() { return directory_; }
+  Site& site() { return *site_; }
+
+ private:
+  const Setup& setup_;
+  link::Link& link_;
+  const RunOptions options_;
+  pipeline::Mailbox mailbox_;
+  RunDirectory directory_;
+  std::optional<pipeline::LinkSession> session_;
+  std::optional<Site> site_;
+};
+
+std::unique_ptr<SampleSteps> sample_steps(const Setup& setup, const samples::Dataset& dataset,
+                                          pipeline::LinkSession* session) {
+  if (setup.job.train.steps == 0) return nullptr;
+  return std::make_unique<SampleSteps>(setup, dataset, session);
+}
+
+Result<void> edge_steps(const Setup& setup, const samples::Dataset& dataset, SplitRun& run,
+                        EgressRecorder* egress) {
+  HAIRPIN_CHECK_OK(run.begin());
+  if (egress != nullptr) HAIRPIN_CHECK_OK(egress->open(run.directory().path() / "egress.jsonl"));
+  const auto source = sample_steps(setup, dataset, &run.session());
+  HAIRPIN_CHECK_OK(run.train(source.get()));
+  auto sources = checkpoint::weight_sources(*run.site().parts().front(), setup.model);
+  HAIRPIN_TRY(auto trained, request_weights(setup, run.session()));
+  std::move(trained.begin(), trained.end(), std::back_inserter(sources));
+  sort_for_file(sources);
+  HAIRPIN_CHECK_OK(hf::export_model(run.directory().export_directory(), kExportKey,
+                                    setup.model.files.directory(), std::move(sources)));
+  HAIRPIN_CHECK_OK(run.end());
+  if (egress != nullptr) HAIRPIN_CHECK_OK(egress->close());
+  log::info("exported to {}", run.directory().export_directory().string());
+  return {};
+}
+
+Result<void> cloud_steps(const Setup& setup, SplitRun& run) {
+  HAIRPIN_CHECK_OK(run.begin());
+  ManifestSteps source(setup, run.session());
+  HAIRPIN_CHECK_OK(run.train(&source));
+  HAIRPIN_CHECK_OK(serve_weights(setup, run.session(), run.site().parts()));
+  return run.end();
+}
+
+}  // namespace
+
+Result<samples::Dataset> load_samples(const Setup& setup) {
+  const auto& data = setup.job.data;
+  if (setup.job.train.steps == 0) return samples::Dataset{};
+  HAIRPIN_TRY(const auto tokenizer, tokenizer::ChatTokenizer::load(setup.model.files.directory()));
+  using Long = samples::LoadOptions::Long;
+  const samples::LoadOptions options{
+      .sequence_length = data.sequence_length,
+      .skip_bad = data.on_bad_sample == config::OnBad::skip,
+      .on_long = data.on_long_sample == config::OnLong::fail   ? Long::fail
+                 : data.on_long_sample == config::OnLong::skip ? Long::skip
+                                                               : Long::truncate};
+  HAIRPIN_TRY(auto dataset, samples::load_chat_jsonl(data.train, tokenizer, options));
+  const auto vocab = setup.model.architecture.vocab_size;
+  for (const auto& sample : dataset.samples)
+    if (const auto largest = *std::max_element(sample.tokens.begin(), sample.tokens.end());
+        largest >= vocab)
+      return bad_input(
+          "{}: the tokenizer gives the id {}, the model's vocab_size is {}; they "
+          "don't belong together",
+          setup.model.files.directory().string(), largest, vocab);
+  const auto& report = dataset.report;
+  log::info("{}: {} samples, {} tokens, {} of them trained on; {} bad, {} too long",
+            data.train.string(), report.samples, report.tokens, report.trained_tokens, report.bad,
+            report.too_long);
+  return dataset;
+}
+
+Result<void> train_whole(const Setup& setup, const samples::Dataset& dataset,
+                         const RunOptions& options) {
+  HAIRPIN_TRY(auto directory, RunDirectory::create(setup, options.progress));
+  const auto source = sample_steps(setup, dataset, nullptr);
+  pipeline::Mailbox mailbox;
+  Site site(setup, source.get(), mailbox, nullptr);
+  HAIRPIN_CHECK_OK(
+      site.run([&](const metrics::StepRecord& record) { return directory.record(record); }));
+  HAIRPIN_CHECK_OK(directory.finish());
+  HAIRPIN_CHECK_OK(
+      hf::export_model(directory.export_directory(), kExportKey, setup.model.files.directory(),
+                       checkpoint::weight_sources(*site.parts().front(), setup.model)));
+  log::info("exported to {}", directory.export_directory().string());
+  return {};
+}
+
+Result<void> train_edge(const Setup& setup, const samples::Dataset& dataset, link::Link& link,
+                        EgressRecorder* egress, const RunOptions& options) {
+  SplitRun run(setup, link, options);
+  return run.finish(edge_steps(setup, dataset, run, egress));
+}
+
+Result<void> train_cloud(const Setup& setup, link::Link& link, const RunOptions& options) {
+  SplitRun run(setup, link, options);
+  return run.finish(cloud_steps(setup, run));
+}
+
+}  // namespace hairpin::train

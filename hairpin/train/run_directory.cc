@@ -1,0 +1,36 @@
+#include "hairpin/train/run_directory.h"
+
+#include <cstdio>
+
+#include "hairpin/base/file.h"
+#include "hairpin/metrics/json_lines.h"
+#include "hairpin/metrics/progress.h"
+
+namespace hairpin::train {
+
+Result<RunDirectory> RunDirectory::create(const Setup& setup, bool progress) {
+  RunDirectory directory;
+  directory.path_ = setup.output_directory();
+  HAIRPIN_CHECK_OK(create_output_directory(directory.path_, "output.directory"));
+  HAIRPIN_CHECK_OK(write_file_atomic(directory.path_ / "resolved.toml",
+                                     as_byte_span(config::resolved_toml(setup.job))));
+  HAIRPIN_TRY(auto lines, metrics::JsonLinesSink::create(directory.path_ / "metrics.jsonl"));
+  directory.sinks_.push_back(std::move(lines));
+  if (progress)
+    directory.sinks_.push_back(std::make_unique<metrics::Progress>(
+        metrics::progress_options(stderr, setup.job.train.steps),
+        [](const std::string& text) { std::fputs(text.c_str(), stderr); }));
+  return directory;
+}
+
+Result<void> RunDirectory::record(const metrics::StepRecord& record) {
+  for (const auto& sink : sinks_) HAIRPIN_CHECK_OK(sink->write(record));
+  return {};
+}
+
+Result<void> RunDirectory::finish() {
+  for (const auto& sink : sinks_) HAIRPIN_CHECK_OK(sink->finish());
+  return {};
+}
+
+}  // namespace hairpin::train

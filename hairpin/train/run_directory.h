@@ -1,0 +1,31 @@
+// A run's directory: resolved.toml, metrics.jsonl and what the run adds (export/, egress.jsonl).
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "hairpin/base/result.h"
+#include "hairpin/metrics/sink.h"
+#include "hairpin/train/setup.h"
+
+namespace hairpin::train {
+
+class RunDirectory {
+ public:
+  // Creates the site's output directory, which must be new or empty, and resolved.toml in it.
+  // `progress` shows a progress line on standard error.
+  static Result<RunDirectory> create(const Setup& setup, bool progress);
+
+  Result<void> record(const metrics::StepRecord& record);
+  Result<void> finish();
+
+  std::filesystem::path export_directory() const { return path_ / "export"; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  std::vector<std::unique_ptr<metrics::Sink>> sinks_;
+};
+
+}  // namespace hairpin::train

@@ -1,0 +1,45 @@
+// What a site needs before it trains, made from a job and proved to fit together: nothing has been
+// written or sent yet, so whatever is wrong here costs the user one error and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "hairpin/arch/architecture.h"
+#include "hairpin/base/result.h"
+#include "hairpin/config/job.h"
+#include "hairpin/hf/model_directory.h"
+#include "hairpin/schedule/schedule.h"
+#include "hairpin/wire/message.h"
+
+namespace hairpin::train {
+
+// Whose part of the job this process runs. `whole`: one site, one rank, no link.
+enum class Part { whole, edge, cloud };
+
+struct Setup {
+  Part part = Part::whole;
+  config::Job job;
+  hf::ModelDirectory model;                // whole, or this site's half
+  schedule::Schedule schedule;             // checked
+  std::vector<arch::SegmentRange> stages;  // by logical stage
+  std::int64_t num_segments = 0;           // of the model
+
+  // Ranks of this site, ascending.
+  std::vector<int> local_ranks() const;
+  // Logical stages of a rank, ascending.
+  std::vector<int> stages_of(int rank) const { return schedule.stages_of(rank); }
+  std::int64_t microbatches_per_step() const { return job.train.microbatches * schedule.domains; }
+  // Most tokens of a microbatch.
+  std::int64_t max_tokens() const { return job.train.microbatch_size * job.data.sequence_length; }
+  wire::Codec codec() const;
+  int threads() const;
+  const config::Site& site() const;
+  // Where this site writes: output.directory, or its folder edge or cloud.
+  std::filesystem::path output_directory() const;
+};
+
+Result<Setup> prepare(const config::Job& job, Part part);
+
+}  // namespace hairpin::train

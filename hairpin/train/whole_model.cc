@@ -1,0 +1,25 @@
+#include "hairpin/train/whole_model.h"
+
+#include "hairpin/checkpoint/weights.h"
+#include "hairpin/tensor/threads.h"
+
+namespace hairpin::train {
+
+Result<WholeModel> load_whole(const std::filesystem::path& directory,
+                              std::optional<std::int64_t> positions, int threads) {
+  HAIRPIN_TRY(auto opened, hf::open_whole(directory));
+  const auto& architecture = opened.architecture;
+  const auto most = architecture.max_position_embeddings;
+  if (positions.value_or(most) > most)
+    return bad_input("{}: {} positions asked for, the model has {}; ask for fewer",
+                     directory.string(), *positions, most);
+  HAIRPIN_TRY(auto tokenizer, tokenizer::ChatTokenizer::load(directory));
+  set_compute_threads(threads);
+  const arch::SegmentRange all{0, architecture.num_hidden_layers + 2};
+  auto part = std::make_unique<models::ModelPart>(
+      architecture, std::vector{all}, models::ModelOptions{.positions = positions.value_or(most)});
+  checkpoint::load_weights(*part, opened);
+  return WholeModel{std::move(opened), std::move(tokenizer), std::move(part)};
+}
+
+}  // namespace hairpin::train

@@ -1,0 +1,130 @@
+// Split training equals unsplit training: every step's loss, every gradient norm, every exported
+// byte, for all cuts, schedules, microbatch counts, with packing and without, over both links.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "hairpin/hf/tiny_model.h"
+#include "hairpin/link/keys.h"
+#include "hairpin/link/memory_link.h"
+#include "hairpin/link/tls_link.h"
+#include "tests/split/split_fixture.h"
+
+namespace hairpin {
+namespace {
+
+// Models and keys are made once; each run has a directory of its own.
+class Workspace {
+ public:
+  Workspace() {
+    hf::TinyModelOptions llama, qwen2;
+    qwen2.model_type = "qwen2";
+    qwen2.tied = false;
+    qwen2.seed = 2;
+    EXPECT_TRUE(hf::write_tiny_model(directory_ / "llama", llama));
+    EXPECT_TRUE(hf::write_tiny_model(directory_ / "qwen2", qwen2));
+    EXPECT_TRUE(link::make_keys(directory_ / "keys"));
+  }
+  std::filesystem::path model(const std::string& name) const { return directory_ / name; }
+  std::filesystem::path keys(const std::string& site) const { return directory_ / "keys" / site; }
+  std::filesystem::path output() { return directory_ / ("run" + std::to_string(++runs_)); }
+
+ private:
+  TemporaryDirectory directory_;
+  int runs_ = 0;
+};
+
+Workspace& workspace() {
+  static Workspace instance;
+  return instance;
+}
+
+LinkPair memory_pair() {
+  link::MemoryLinkOptions options;
+  options.delay_up = options.delay_down = std::chrono::microseconds(300);
+  options.jitter = std::chrono::microseconds(500);
+  options.reorder = true;
+  options.seed = 11;
+  auto pair = link::make_memory_pair(options);
+  return {std::move(pair.edge), std::move(pair.cloud)};
+}
+
+LinkPair tls_pair() {
+  link::TlsLinkOptions options;
+  options.port = 0;
+  options.keys = workspace().keys("cloud");
+  auto listener = link::Listener::bind(options);
+  EXPECT_TRUE(listener) << listener.error().message;
+  options.port = listener->port();
+  options.keys = workspace().keys("edge");
+  LinkPair pair;
+  std::jthread dialling([&] {
+    auto edge = link::dial(options);
+    EXPECT_TRUE(edge) << edge.error().message;
+    if (edge) pair.edge = std::move(*edge);
+  });
+  auto cloud = listener->accept();
+  EXPECT_TRUE(cloud) << cloud.error().message;
+  dialling.join();
+  pair.cloud = std::move(*cloud);
+  return pair;
+}
+
+struct Case {
+  std::string model;
+  std::vector<std::int64_t> layers;
+  std::int64_t microbatches;
+  std::string schedule;
+  bool packing;
+  bool tls;
+};
+
+std::vector<Case> all_cases() {
+  const std::vector<std::vector<std::int64_t>> cuts = {{1, 4, 1}, {2, 1, 2, 1}, {1, 1, 0, 2, 1, 1}};
+  std::vector<Case> cases;
+  for (const auto* model : {"llama", "qwen2"})
+    for (const auto& layers : cuts)
+      for (const int m : {1, 2, 3, 8})
+        for (const auto* schedule : {"gpipe", "hairpin-1f1b"})
+          for (const bool packing : {false, true})
+            for (const bool tls : {false, true})
+              cases.push_back({model, layers, m, schedule, packing, tls});
+  return cases;
+}
+
+std::string case_name(const testing::TestParamInfo<Case>& info) {
+  const auto& c = info.param;
+  std::string name = c.model + "_pp" + std::to_string(c.layers.size() - 1) + "_m" +
+                     std::to_string(c.microbatches) + "_" + c.schedule +
+                     (c.packing ? "_packed" : "_plain") + (c.tls ? "_tls" : "_memory");
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+class SplitEqualsWhole : public testing::TestWithParam<Case> {};
+
+TEST_P(SplitEqualsWhole, BitForBit) {
+  const auto& c = GetParam();
+  const auto dataset = random_dataset(20, 40, 331, 5);
+  config::Job job = tiny_job(workspace().model(c.model), workspace().output());
+  job.train.microbatches = c.microbatches;
+  job.train.microbatch_size = 2;
+  job.data.packing = c.packing;
+  const Outcome whole = run_whole(job, dataset);
+
+  job.output.directory = workspace().output();
+  job.split = config::Split{.layers = c.layers};
+  job.schedule.kind = c.schedule;
+  const Outcome split = run_split(job, dataset, c.tls ? tls_pair() : memory_pair());
+
+  ASSERT_EQ(whole.losses.size(), 3u);
+  EXPECT_NE(whole.losses[0], whole.losses[2]);  // it trains
+  EXPECT_EQ(split.losses, whole.losses);
+  EXPECT_EQ(split.norms, whole.norms);
+  EXPECT_TRUE(split.tensors == whole.tensors);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, SplitEqualsWhole, testing::ValuesIn(all_cases()), case_name);
+
+}  // namespace
+}  // namespace hairpin
