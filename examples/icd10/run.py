@@ -91,10 +91,13 @@ def assess(model: Path, samples: list[dict]) -> float:
     data = WORK / "data" / "eval.jsonl"
     result = json.loads(run(HAIRPIN, "eval", model, "--data", data, "--threads", 2, "--json"))
     print(f"held-out loss {result['loss']:.4f} over {result['trained_tokens']} tokens")
-    for sample in samples:
+    prompts = [word for sample in samples for word in ("--prompt", sample["messages"][0]["content"])]
+    options = ("--max-tokens", 40, "--threads", 2, "--json")
+    answers = run(HAIRPIN, "generate", model, *prompts, *options, quiet=True).splitlines()
+    for sample, line in zip(samples, answers, strict=True):
         question, wanted = (message["content"] for message in sample["messages"])
-        answer = run(HAIRPIN, "generate", model, "--prompt", question, quiet=True)
-        print(f"  {question}\n    answers  {' '.join(answer.split())}\n    expected {wanted}")
+        answer = " ".join(json.loads(line)["answer"].split())
+        print(f"  {question}\n    answers  {answer}\n    expected {wanted}")
     return result["loss"]
 
 
