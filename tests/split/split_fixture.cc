@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "hairpin/base/random.h"
+#include "hairpin/link/memory_link.h"
+#include "hairpin/link/tls_link.h"
 #include "hairpin/safetensors/model_files.h"
 #include "hairpin/train/run.h"
 
@@ -72,6 +74,37 @@ config::Job tiny_job(const std::filesystem::path& model, const std::filesystem::
   job.optimizer.weight_decay = 0.01;
   job.optimizer.clip_norm = 0.5;
   return job;
+}
+
+LinkPair memory_pair() {
+  link::MemoryLinkOptions options;
+  options.delay_up = options.delay_down = std::chrono::microseconds(300);
+  options.jitter = std::chrono::microseconds(500);
+  options.reorder = true;
+  options.seed = 11;
+  auto pair = link::make_memory_pair(options);
+  return {std::move(pair.edge), std::move(pair.cloud)};
+}
+
+LinkPair tls_pair(const std::filesystem::path& keys) {
+  link::TlsLinkOptions options;
+  options.port = 0;
+  options.keys = keys / "cloud";
+  auto listener = link::Listener::bind(options);
+  EXPECT_TRUE(listener) << listener.error().message;
+  options.port = listener->port();
+  options.keys = keys / "edge";
+  LinkPair pair;
+  std::jthread dialling([&] {
+    auto edge = link::dial(options);
+    EXPECT_TRUE(edge) << edge.error().message;
+    if (edge) pair.edge = std::move(*edge);
+  });
+  auto cloud = listener->accept();
+  EXPECT_TRUE(cloud) << cloud.error().message;
+  dialling.join();
+  pair.cloud = std::move(*cloud);
+  return pair;
 }
 
 Outcome run_whole(config::Job job, const samples::Dataset& dataset) {

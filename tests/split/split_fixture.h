@@ -27,11 +27,16 @@ struct LinkPair {
   std::unique_ptr<link::Link> edge, cloud;
 };
 
+// In memory, with delay, jitter and tensors that overtake one another.
+LinkPair memory_pair();
+// Over TLS on 127.0.0.1, with what `hairpin keys` wrote into `keys`.
+LinkPair tls_pair(const std::filesystem::path& keys);
+
 // Samples of random tokens and lengths, some tokens of each trained on.
 samples::Dataset random_dataset(std::int64_t count, std::int64_t longest, std::int64_t vocab,
                                 std::uint64_t seed);
 
-// A job on `model` with five-figure-free defaults for tiny models: 3 steps, AdamW, clipping.
+// A job on `model` for tiny models: 3 steps of samples of up to 48 tokens, AdamW, clipping.
 config::Job tiny_job(const std::filesystem::path& model, const std::filesystem::path& output);
 
 // Both fail the test when the run fails.

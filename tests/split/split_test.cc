@@ -2,12 +2,10 @@
 // byte, for all cuts, schedules, microbatch counts, with packing and without, over both links.
 #include <gtest/gtest.h>
 
-#include <thread>
+#include <algorithm>
 
 #include "hairpin/hf/tiny_model.h"
 #include "hairpin/link/keys.h"
-#include "hairpin/link/memory_link.h"
-#include "hairpin/link/tls_link.h"
 #include "tests/split/split_fixture.h"
 
 namespace hairpin {
@@ -26,7 +24,7 @@ class Workspace {
     EXPECT_TRUE(link::make_keys(directory_ / "keys"));
   }
   std::filesystem::path model(const std::string& name) const { return directory_ / name; }
-  std::filesystem::path keys(const std::string& site) const { return directory_ / "keys" / site; }
+  std::filesystem::path keys() const { return directory_ / "keys"; }
   std::filesystem::path output() { return directory_ / ("run" + std::to_string(++runs_)); }
 
  private:
@@ -37,37 +35,6 @@ class Workspace {
 Workspace& workspace() {
   static Workspace instance;
   return instance;
-}
-
-LinkPair memory_pair() {
-  link::MemoryLinkOptions options;
-  options.delay_up = options.delay_down = std::chrono::microseconds(300);
-  options.jitter = std::chrono::microseconds(500);
-  options.reorder = true;
-  options.seed = 11;
-  auto pair = link::make_memory_pair(options);
-  return {std::move(pair.edge), std::move(pair.cloud)};
-}
-
-LinkPair tls_pair() {
-  link::TlsLinkOptions options;
-  options.port = 0;
-  options.keys = workspace().keys("cloud");
-  auto listener = link::Listener::bind(options);
-  EXPECT_TRUE(listener) << listener.error().message;
-  options.port = listener->port();
-  options.keys = workspace().keys("edge");
-  LinkPair pair;
-  std::jthread dialling([&] {
-    auto edge = link::dial(options);
-    EXPECT_TRUE(edge) << edge.error().message;
-    if (edge) pair.edge = std::move(*edge);
-  });
-  auto cloud = listener->accept();
-  EXPECT_TRUE(cloud) << cloud.error().message;
-  dialling.join();
-  pair.cloud = std::move(*cloud);
-  return pair;
 }
 
 struct Case {
@@ -115,7 +82,8 @@ TEST_P(SplitEqualsWhole, BitForBit) {
   job.output.directory = workspace().output();
   job.split = config::Split{.layers = c.layers};
   job.schedule.kind = c.schedule;
-  const Outcome split = run_split(job, dataset, c.tls ? tls_pair() : memory_pair());
+  const Outcome split =
+      run_split(job, dataset, c.tls ? tls_pair(workspace().keys()) : memory_pair());
 
   ASSERT_EQ(whole.losses.size(), 3u);
   EXPECT_NE(whole.losses[0], whole.losses[2]);  // it trains
