@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -69,6 +70,26 @@ TEST(CliTest, ErrorsOfACommandHaveTheirKindsExitCode) {
               HasSubstr("/nonexistent"));
   EXPECT_THAT(usage_error("convert split --layers 1,1,1 /nonexistent --edge a --cloud b"),
               HasSubstr("/nonexistent"));
+}
+
+TEST(CliTest, AJobsMistakesAreNamedWithFileAndLine) {
+  const TemporaryDirectory directory;
+  const auto job = (directory / "job.toml").string();
+  EXPECT_THAT(usage_error("train " + job), HasSubstr(job));
+  std::ofstream(job) << "[train]\nstep = 1\n";
+  for (const char* command : {"train", "edge", "cloud"})
+    EXPECT_THAT(usage_error(fmt::format("{} {}", command, job)),
+                HasSubstr(job + ":2: [train] step: unknown key; did you mean \"steps\"?"));
+  EXPECT_THAT(usage_error("train --set train.step=2 " + job), HasSubstr("unknown key"));
+  EXPECT_THAT(usage_error(fmt::format("train {} --set train.steps=x --set train.seed=1", job)),
+              HasSubstr("step"));
+}
+
+TEST(CliTest, EvalAndGenerateWantAModel) {
+  EXPECT_THAT(usage_error("eval /nonexistent --data x"), HasSubstr("/nonexistent"));
+  EXPECT_THAT(usage_error("generate /nonexistent --prompt x"), HasSubstr("/nonexistent"));
+  EXPECT_THAT(usage_error("generate /nonexistent"), HasSubstr("--prompt"));
+  EXPECT_THAT(usage_error("eval /nonexistent --data x --threads 0"), HasSubstr("--threads"));
 }
 
 TEST(CliTest, AnEgressLogIsVerified) {
