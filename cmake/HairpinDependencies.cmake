@@ -17,10 +17,11 @@ endfunction()
 hairpin_header_library(tomlplusplus toml++/toml.h)
 hairpin_header_library(asio asio.hpp)
 # Asio 1.22 pairs operator new with free() for over-aligned memory and, under g++ 12, for coroutine
-# frames; the address sanitizer is right to object.
+# frames; the address sanitizer is right to object. It does not know either that clang has coroutines.
 target_compile_definitions(
   hairpin_header_asio INTERFACE ASIO_NO_DEPRECATED ASIO_STANDALONE ASIO_DISABLE_STD_ALIGNED_ALLOC
-                                ASIO_DISABLE_AWAITABLE_FRAME_RECYCLING)
+                                ASIO_DISABLE_AWAITABLE_FRAME_RECYCLING ASIO_HAS_CO_AWAIT
+                                ASIO_HAS_STD_COROUTINE)
 hairpin_header_library(CLI11 CLI/CLI.hpp)
 
 find_package(GTest REQUIRED)

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <string>
 
+#include "hairpin/base/temporary_directory.h"
 #include "hairpin/link/certificate.h"
 #include "hairpin/link/keys.h"
 
@@ -14,29 +14,15 @@ namespace hairpin::link {
 class TestKeys {
  public:
   // Both sites' good keys.
-  TestKeys() : directory_(new_directory()) {
-    std::filesystem::remove(directory_);
-    EXPECT_TRUE(make_keys(directory_));
-  }
+  TestKeys() { EXPECT_TRUE(make_keys(directory())); }
   // One site's keys in cert.pem, key.pem and ca.pem of directory().
-  TestKeys(const CertificateAuthority& authority, wire::Role role, Validity validity = {})
-      : directory_(new_directory()) {
-    EXPECT_TRUE(authority.issue(directory_, role, validity));
+  TestKeys(const CertificateAuthority& authority, wire::Role role, Validity validity = {}) {
+    EXPECT_TRUE(authority.issue(directory(), role, validity));
   }
-  TestKeys(const TestKeys&) = delete;
-  ~TestKeys() {
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
-  const std::filesystem::path& directory() const { return directory_; }
+  const std::filesystem::path& directory() const { return directory_.path(); }
 
  private:
-  static std::filesystem::path new_directory() {
-    auto name = (std::filesystem::temp_directory_path() / "hairpin-keys-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    return name;
-  }
-  std::filesystem::path directory_;
+  TemporaryDirectory directory_;
 };
 
 }  // namespace hairpin::link
