@@ -2,8 +2,9 @@
 
     run.py [--repeats 2] [--steps 3]
 
-Three ways to fine-tune all of SmolLM2-135M on two cores, fp32, one packed sequence of up to 512
-tokens a microbatch, four microbatches a step, AdamW:
+Three ways to fine-tune all of SmolLM2-135M on two cores, fp32, one sequence of 512 tokens a
+microbatch, four microbatches a step, AdamW. The samples are one short question and a long answer, so
+that all three train on nearly every token and see one long sequence: equal work.
 
     peer     peer_transformers.py, one process, two threads
     unsplit  hairpin train, one process, two threads
@@ -29,14 +30,16 @@ ROOT = Path(__file__).resolve().parent.parent
 WORK = Path("build/bench")
 MODEL = Path("build/demo/model")
 DATA = Path("build/demo/data")
+LONG = WORK / "long.jsonl"
 HAIRPIN = "build/bin/hairpin"
 
 COMMON = f"""
 [model]
 path = "{MODEL}"
 [data]
-train = "{DATA}/train.jsonl"
+train = "{LONG}"
 sequence_length = 512
+on_long_sample = "truncate"
 [train]
 steps = STEPS
 microbatches = 4
@@ -102,7 +105,7 @@ def speed(metrics: Path) -> float:
 def measure_peer(steps: int) -> Measure:
     script = Path("benchmarks/peer_transformers.py")
     log = WORK / "peer.log"
-    command = [sys.executable, script, MODEL, DATA / "train.jsonl", "--steps", steps]
+    command = [sys.executable, script, MODEL, LONG, "--steps", steps]
     memory = Process(log, command).finish()
     result = json.loads(log.read_text().splitlines()[-1])
     return Measure(result["tokens_per_second"], memory)
@@ -128,6 +131,19 @@ def measure_split(steps: int) -> Measure:
 CONTENDERS = {"peer": measure_peer, "unsplit": measure_unsplit, "split": measure_split}
 
 
+def write_long_samples(source: Path) -> None:
+    """Answers of well over 512 tokens, made of the example's answers."""
+    answers = [
+        json.loads(line)["messages"][-1]["content"]
+        for line in source.read_text(encoding="utf-8").splitlines()
+    ]
+    with open(LONG, "w", encoding="utf-8") as file:
+        for begin in range(0, 64 * 64, 64):
+            question = {"role": "user", "content": "List codes."}
+            answer = {"role": "assistant", "content": "\n".join(answers[begin : begin + 64])}
+            file.write(json.dumps({"messages": [question, answer]}) + "\n")
+
+
 def prepare() -> None:
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
@@ -135,6 +151,7 @@ def prepare() -> None:
     subprocess.run([sys.executable, example / "make_model.py", MODEL], check=True)
     subprocess.run([sys.executable, example / "make_data.py", DATA], check=True)
     subprocess.run([HAIRPIN, "keys", WORK / "keys"], check=True)
+    write_long_samples(DATA / "train.jsonl")
 
 
 def print_table(measures: dict[str, list[Measure]]) -> None:
