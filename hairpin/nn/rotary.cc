@@ -54,6 +54,9 @@ RotaryTable::RotaryTable(std::int64_t positions, std::int64_t head_dim, double t
 Heads split_and_rotate(const Tensor& qkv, const PackedLayout& layout, const RotaryTable& table,
                        const HeadShape& shape) {
   const auto T = qkv.size(0), K = shape.kv_heads, G = shape.group(), d = shape.head_dim;
+  HAIRPIN_CHECK(T == layout.tokens && qkv.size(1) == shape.fused_width(),
+                "qkv is {} x {}, its layout has {} tokens, its heads are {} wide", T, qkv.size(1),
+                layout.tokens, shape.fused_width());
   Heads heads{at::empty({K, T, G, d}, at::kFloat), at::empty({K, T, d}, at::kFloat),
               at::empty({K, T, d}, at::kFloat)};
   const float* in = fp32_span(qkv).data();

@@ -47,12 +47,26 @@ Result<StepOutcome> Executor::run(std::int64_t step, const StepInputs& inputs) {
   return outcome;
 }
 
+std::size_t Executor::index_of(int microbatch, int domain) const {
+  return static_cast<std::size_t>(microbatch * schedule_.domains + domain);
+}
+
+// A peer's tensor may have any number of rows; the segments rely on the microbatch's.
+Result<Tensor> Executor::receive(const Tag& tag) {
+  HAIRPIN_TRY(auto tensor, channel(tag.boundary).receive(tag));
+  const auto due = inputs_->at(index_of(tag.microbatch, tag.domain))->layout.tokens;
+  if (tensor.size(0) != due)
+    return fail(ErrorKind::peer, "the {} has {} tokens, its microbatch has {}", tag_text(tag),
+                tensor.size(0), due);
+  return tensor;
+}
+
 Result<void> Executor::forward(const Op& op) {
-  const auto index = static_cast<std::size_t>(op.microbatch * schedule_.domains + op.domain);
+  const auto index = index_of(op.microbatch, op.domain);
   Tag tag{TensorKind::activation, op.stage - 1, op.domain, step_, op.microbatch};
   Tensor x;
   if (op.stage > 0) {
-    HAIRPIN_TRY(x, channel(op.stage - 1).receive(tag));
+    HAIRPIN_TRY(x, receive(tag));
   }
   const Busy busy(busy_seconds_);
   Tensor y = stages_.at(op.stage)->forward(static_cast<int>(index), x, inputs_->at(index));
@@ -65,11 +79,11 @@ Result<void> Executor::forward(const Op& op) {
 }
 
 Result<void> Executor::backward(const Op& op) {
-  const auto index = static_cast<std::size_t>(op.microbatch * schedule_.domains + op.domain);
+  const auto index = index_of(op.microbatch, op.domain);
   Tag tag{TensorKind::gradient, op.stage, op.domain, step_, op.microbatch};
   Tensor gradient;
   if (op.stage + 1 < schedule_.num_stages()) {
-    HAIRPIN_TRY(gradient, channel(op.stage).receive(tag));
+    HAIRPIN_TRY(gradient, receive(tag));
   }
   const Busy busy(busy_seconds_);
   Tensor dx = stages_.at(op.stage)->backward(static_cast<int>(index), std::move(gradient));

@@ -31,13 +31,16 @@ class Executor {
   Executor(const schedule::Schedule& schedule, int rank, std::map<int, Stage*> stages,
            std::map<int, Channel*> channels);
 
-  // Runs the rank's ops of one step. Fails when a channel does.
+  // Runs the rank's ops of one step. Fails when a channel does, or gives a tensor of another number
+  // of tokens than its microbatch has.
   Result<StepOutcome> run(std::int64_t step, const StepInputs& inputs);
 
  private:
   Result<void> forward(const schedule::Op& op);
   Result<void> backward(const schedule::Op& op);
+  Result<Tensor> receive(const Tag& tag);
   Channel& channel(int boundary);
+  std::size_t index_of(int microbatch, int domain) const;  // in the step's inputs
 
   const schedule::Schedule& schedule_;
   int rank_;
