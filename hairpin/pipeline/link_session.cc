@@ -16,6 +16,9 @@ Tag tag_of(const wire::TensorMessage& message) {
           static_cast<int>(message.microbatch)};
 }
 
+// For whoever still waits when the peer's goodbye has come.
+Error ended_early() { return {ErrorKind::peer, "the peer ended the run before this side did"}; }
+
 template <class... Args>
 tl::unexpected<Error> peer_error(fmt::format_string<Args...> format, Args&&... args) {
   return fail(ErrorKind::peer, format, std::forward<Args>(args)...);
@@ -44,7 +47,7 @@ void LinkSession::receive_loop() {
     if (!message) return fail(message.error());
     const bool goodbye = std::holds_alternative<wire::Goodbye>(*message);
     if (auto routed = route(std::move(*message)); !routed) return fail(routed.error());
-    if (goodbye) return;
+    if (goodbye) return mailbox_.fail(ended_early());
   }
 }
 
@@ -101,8 +104,7 @@ Result<T> LinkSession::pop(std::deque<T>& queue) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return error_ || closed_ || !queue.empty(); });
   if (error_) return tl::unexpected<Error>(*error_);
-  if (queue.empty())
-    return hairpin::fail(ErrorKind::peer, "the peer ended the run before this side did");
+  if (queue.empty()) return tl::unexpected(ended_early());
   T item = std::move(queue.front());
   queue.pop_front();
   changed_.notify_all();
@@ -116,7 +118,8 @@ Result<Message> LinkSession::next_control() { return pop(control_); }
 void LinkSession::fail(Error error) {
   {
     const std::lock_guard lock(mutex_);
-    if (!error_) error_ = error;
+    if (!error_) error_ = std::move(error);
+    error = *error_;
   }
   changed_.notify_all();
   mailbox_.fail(error);
