@@ -47,7 +47,7 @@ void Optimizer::update(State& state, const nn::Parameter& parameter, double lear
 
   if (options_.kind == OptimizerOptions::Kind::sgd) {
     const SgdScalars scalars{real(gradient_scale), real(weight_decay), real(options_.momentum),
-                             real(learning_rate), steps_ == 1};
+                             real(learning_rate)};
     parallel_rows(parameter.value.numel(), kElementGrain, [&](std::int64_t a, std::int64_t b) {
       sgd(p + a, m != nullptr ? m + a : nullptr, g + a, b - a, scalars);
     });

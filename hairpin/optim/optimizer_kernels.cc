@@ -32,9 +32,8 @@ HAIRPIN_CLONES void sgd(float* __restrict p, float* __restrict m, const float* _
       p[i] -= s.learning_rate * (g[i] * s.gradient_scale + p[i] * s.weight_decay);
     return;
   }
-  const float kept = s.first ? 0.0f : s.momentum;
   for (std::int64_t i = 0; i < n; ++i) {
-    m[i] = m[i] * kept + (g[i] * s.gradient_scale + p[i] * s.weight_decay);
+    m[i] = m[i] * s.momentum + (g[i] * s.gradient_scale + p[i] * s.weight_decay);
     p[i] -= s.learning_rate * m[i];
   }
 }

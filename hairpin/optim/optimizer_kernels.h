@@ -20,14 +20,13 @@ struct AdamWScalars {
 };
 void adamw(float* p, float* m, float* v, const float* g, std::int64_t n, const AdamWScalars& s);
 
-// SGD with momentum (torch.optim.SGD): g = scale g + weight_decay p; m = momentum m + g (the first
-// time: m = g); p -= learning_rate m. Without momentum `m` is null.
+// SGD with momentum (torch.optim.SGD): g = scale g + weight_decay p; m = momentum m + g, from zero;
+// p -= learning_rate m. Without momentum `m` is null.
 struct SgdScalars {
   float gradient_scale;
   float weight_decay;
   float momentum;
   float learning_rate;
-  bool first;
 };
 void sgd(float* p, float* m, const float* g, std::int64_t n, const SgdScalars& s);
 
