@@ -76,6 +76,8 @@ Result<StepTotals> TotalsExchange::combine(std::int64_t step, std::vector<double
     if (peers.step != step)
       return hairpin::fail(ErrorKind::peer, "the peer's scalars are of step {}, due is {}",
                            peers.step, step);
+    if (totals.trained_tokens > 0 && peers.trained_tokens > 0)
+      return hairpin::fail(ErrorKind::peer, "the cloud claims to have trained on tokens");
     HAIRPIN_CHECK_OK(merge(sums, peers.runs));
     totals.trained_tokens += static_cast<std::int64_t>(peers.trained_tokens);
   }
