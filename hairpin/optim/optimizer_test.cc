@@ -1,0 +1,158 @@
+// The optimizers against their formulas, element by element in fp64.
+#include "hairpin/optim/optimizer.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "hairpin/optim/gradient_norm.h"
+#include "hairpin/optim/optimizer_kernels.h"
+#include "hairpin/tensor/convert.h"
+#include "hairpin/tensor/threads.h"
+
+namespace hairpin::optim {
+namespace {
+
+using Kind = OptimizerOptions::Kind;
+
+constexpr std::int64_t kRows = 13, kColumns = 7;
+
+struct Element {
+  double p = 0, m = 0, v = 0;
+};
+
+void adamw_step(Element& e, double g, int t, double lr, double decay, const OptimizerOptions& o) {
+  e.p *= 1.0 - lr * decay;
+  e.m = o.beta1 * e.m + (1.0 - o.beta1) * g;
+  e.v = o.beta2 * e.v + (1.0 - o.beta2) * g * g;
+  const double m = e.m / (1.0 - std::pow(o.beta1, t)), v = e.v / (1.0 - std::pow(o.beta2, t));
+  e.p -= lr * m / (std::sqrt(v) + o.epsilon);
+}
+
+void sgd_step(Element& e, double g, double lr, double decay, const OptimizerOptions& o) {
+  g += decay * e.p;
+  e.m = o.momentum * e.m + g;
+  e.p -= lr * e.m;
+}
+
+class Optimizers : public testing::TestWithParam<OptimizerOptions> {};
+
+TEST_P(Optimizers, FollowTheirFormulaOverSteps) {
+  const OptimizerOptions options = GetParam();
+  at::manual_seed(5);
+  nn::Bucket bucket({{"matrix", {kRows, kColumns}, {}}, {"norm", {kColumns}, {}}});
+  Optimizer optimizer({&bucket}, options);
+  std::vector<std::vector<Element>> expected;
+  for (auto& parameter : bucket.parameters()) {
+    parameter.value.normal_();
+    auto& elements = expected.emplace_back();
+    for (const float value : fp32_span(parameter.value)) elements.push_back({.p = value});
+  }
+  for (int t = 1; t <= 6; ++t) {
+    const double lr = 0.01 / t, scale = t == 3 ? 0.25 : 1.0;
+    for (std::size_t i = 0; i < 2; ++i) {
+      auto& parameter = bucket[i];
+      parameter.gradient.normal_();
+      const double decay = i == 0 ? options.weight_decay : 0.0;  // matrices only
+      for (std::size_t j = 0; j < expected[i].size(); ++j) {
+        const double g = scale * fp32_span(parameter.gradient)[j];
+        if (options.kind == Kind::adamw) {
+          adamw_step(expected[i][j], g, t, lr, decay, options);
+        } else {
+          sgd_step(expected[i][j], g, lr, decay, options);
+        }
+      }
+    }
+    optimizer.step(lr, scale);
+    for (std::size_t i = 0; i < 2; ++i)
+      for (std::size_t j = 0; j < expected[i].size(); ++j)
+        ASSERT_NEAR(fp32_span(bucket[i].value)[j], expected[i][j].p, 2e-6) << t << ", " << j;
+  }
+  EXPECT_EQ(bucket.values().narrow(0, kRows * kColumns, 5).abs().max().item<float>(), 0.0f);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, Optimizers,
+    testing::Values(OptimizerOptions{}, OptimizerOptions{.weight_decay = 0.1},
+                    OptimizerOptions{.beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-3},
+                    OptimizerOptions{.kind = Kind::sgd},
+                    OptimizerOptions{.kind = Kind::sgd, .weight_decay = 0.1},
+                    OptimizerOptions{.kind = Kind::sgd, .momentum = 0.9, .weight_decay = 0.1}));
+
+// Gradients of 1e-30 underflow when squared, and nothing may be divided by zero then.
+TEST(Optimizer, AdamWStaysFiniteForVanishingGradients) {
+  nn::Bucket bucket({{"w", {4, 4}, {}}});
+  Optimizer optimizer({&bucket}, {});
+  for (const float gradient : {0.0f, 1e-30f, 1e-38f}) {
+    bucket[0].gradient.fill_(gradient);
+    optimizer.step(0.1, 1.0);
+    EXPECT_TRUE(at::isfinite(bucket.values()).all().item<bool>());
+  }
+}
+
+// Cutting the work between threads, or a model between ranks, must not change a bit.
+TEST(OptimizerKernels, AnElementHasTheSameBitsInEveryRange) {
+  at::manual_seed(6);
+  constexpr std::int64_t n = 1000;
+  const Tensor start = at::randn({4, n}), gradient = at::randn({n});
+  const auto all = [&](std::int64_t piece) {
+    const Tensor state = start.clone();
+    state.select(0, 2).abs_();  // a second moment
+    float* p = state.data_ptr<float>();
+    const float* g = gradient.data_ptr<float>();
+    for (std::int64_t i = 0; i < n; i += piece) {
+      const auto count = std::min(piece, n - i);
+      adamw(p + i, p + n + i, p + 2 * n + i, g + i, count,
+            {0.7f, 0.999f, 0.1f, 0.99f, 0.01f, 0.02f, 0.3f, 1e-8f});
+      sgd(p + 3 * n + i, p + n + i, g + i, count, {0.7f, 0.1f, 0.9f, 0.01f});
+      sgd(p + 3 * n + i, nullptr, g + i, count, {0.7f, 0.1f, 0.9f, 0.01f});
+    }
+    return state;
+  };
+  const Tensor expected = all(n);
+  for (const std::int64_t piece : {1, 7, 16, 17, 600})
+    EXPECT_TRUE(all(piece).equal(expected)) << piece;
+}
+
+TEST(Optimizer, TwoThreadsGiveTheSameBits) {
+  const auto trained = [](int threads) {
+    set_compute_threads(threads);
+    at::manual_seed(7);
+    nn::Bucket bucket({{"w", {300, 1001}, {}}});  // several grains of work
+    bucket[0].gradient.normal_();
+    Optimizer optimizer({&bucket}, {.weight_decay = 0.1});
+    optimizer.step(0.1, 0.5);
+    set_compute_threads(1);
+    return bucket.values();
+  };
+  EXPECT_TRUE(trained(2).equal(trained(1)));
+}
+
+TEST(GradientNorm, IsTheNormOfAllGradients) {
+  at::manual_seed(8);
+  nn::Bucket a({{"w", {13, 7}, {}}, {"b", {3}, {}}}), b({{"w", {5}, {}}});
+  double squares = 0;
+  for (auto* bucket : {&a, &b})
+    for (auto& parameter : bucket->parameters()) {
+      parameter.gradient.normal_();
+      parameter.has_gradient = true;
+      for (const double g : fp32_span(parameter.gradient)) squares += g * g;
+    }
+  const double norm = global_norm({bucket_sum_of_squares(a), bucket_sum_of_squares(b)});
+  EXPECT_NEAR(norm, std::sqrt(squares), 1e-12 * norm);
+  EXPECT_EQ(global_norm({}), 0.0);
+  b[0].gradient[2] = NAN;
+  EXPECT_TRUE(std::isnan(bucket_sum_of_squares(b)));
+}
+
+TEST(GradientNorm, ClipsAsTorchDoes) {
+  EXPECT_EQ(clip_scale(123.0, std::nullopt), 1.0);
+  EXPECT_EQ(clip_scale(0.0, 1.0), 1.0);
+  EXPECT_EQ(clip_scale(0.5, 1.0), 1.0);
+  EXPECT_EQ(clip_scale(4.0, 1.0), 1.0 / 4.000001);
+  EXPECT_EQ(clip_scale(1.0, 1.0), 1.0 / 1.000001);
+}
+
+}  // namespace
+}  // namespace hairpin::optim
