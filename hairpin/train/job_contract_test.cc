@@ -1,0 +1,131 @@
+#include "hairpin/train/job_contract.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+namespace hairpin::train {
+namespace {
+
+using testing::HasSubstr;
+
+struct Site {
+  Setup setup;
+  hf::Identity model;
+};
+
+Site some_site() {
+  Site site;
+  site.setup.job.split = config::Split{.layers = {2, 26, 2}};
+  site.setup.job.data.train = "private/samples.jsonl";
+  site.setup.job.optimizer.clip_norm = 1.0;
+  return site;
+}
+
+link::Contract contract_of(const Site& site) { return job_contract(site.setup, site.model); }
+
+// Golden: both sites' releases must agree on it, and it is what the edge tells of its job.
+TEST(JobContract, SaysThisAndNothingElse) {
+  const std::string zeros(64, '0');
+  const std::vector<std::pair<std::string, std::string>> want = {
+      {"model config.json (SHA-256)", zeros},
+      {"model weights (SHA-256)", zeros},
+      {"split.layers", "[2, 26, 2]"},
+      {"data.sequence_length", "512"},
+      {"train.steps", "0"},
+      {"train.microbatches", "1"},
+      {"train.microbatch_size", "1"},
+      {"train.precision", "fp32"},
+      {"train.loss", "per_token"},
+      {"train.loss_chunk", "256"},
+      {"train.seed", "1"},
+      {"optimizer.kind", "adamw"},
+      {"optimizer.learning_rate", "0.0001"},
+      {"optimizer.decay", "cosine"},
+      {"optimizer.min_learning_rate", "0"},
+      {"optimizer.warmup_steps", "0"},
+      {"optimizer.beta1", "0.9"},
+      {"optimizer.beta2", "0.999"},
+      {"optimizer.epsilon", "1e-08"},
+      {"optimizer.weight_decay", "0"},
+      {"optimizer.momentum", "0"},
+      {"optimizer.clip_norm", "1"},
+      {"schedule.kind", "hairpin-1f1b"},
+      {"link.codec", "fp32"},
+  };
+  EXPECT_EQ(contract_of(some_site()).fields, want);
+}
+
+TEST(JobContract, ADifferenceInAnyFieldIsNamed) {
+  using Change = std::function<void(Site&)>;
+  const std::vector<std::pair<std::string, Change>> changes = {
+      {"model config.json (SHA-256)", [](Site& s) { s.model.config[31] = std::byte{1}; }},
+      {"model weights (SHA-256)", [](Site& s) { s.model.weights[0] = std::byte{1}; }},
+      {"split.layers", [](Site& s) { s.setup.job.split->layers = {2, 2, 24, 2}; }},
+      {"data.sequence_length", [](Site& s) { ++s.setup.job.data.sequence_length; }},
+      {"train.steps", [](Site& s) { ++s.setup.job.train.steps; }},
+      {"train.microbatches", [](Site& s) { ++s.setup.job.train.microbatches; }},
+      {"train.microbatch_size", [](Site& s) { ++s.setup.job.train.microbatch_size; }},
+      {"train.precision", [](Site& s) { s.setup.job.train.precision = "bf16"; }},
+      {"train.loss", [](Site& s) { s.setup.job.train.loss = "per_sample"; }},
+      {"train.loss_chunk", [](Site& s) { ++s.setup.job.train.loss_chunk; }},
+      {"train.seed", [](Site& s) { ++s.setup.job.train.seed; }},
+      {"optimizer.kind", [](Site& s) { s.setup.job.optimizer.kind = "sgd"; }},
+      {"optimizer.learning_rate",
+       [](Site& s) { s.setup.job.optimizer.learning_rate = std::nextafter(1e-4, 1.0); }},
+      {"optimizer.decay", [](Site& s) { s.setup.job.optimizer.decay = "linear"; }},
+      {"optimizer.min_learning_rate",
+       [](Site& s) { s.setup.job.optimizer.min_learning_rate = 1e-9; }},
+      {"optimizer.warmup_steps", [](Site& s) { ++s.setup.job.optimizer.warmup_steps; }},
+      {"optimizer.beta1", [](Site& s) { s.setup.job.optimizer.beta1 = 0.8; }},
+      {"optimizer.beta2", [](Site& s) { s.setup.job.optimizer.beta2 = 0.9; }},
+      {"optimizer.epsilon", [](Site& s) { s.setup.job.optimizer.epsilon = 1e-7; }},
+      {"optimizer.weight_decay", [](Site& s) { s.setup.job.optimizer.weight_decay = 0.1; }},
+      {"optimizer.momentum", [](Site& s) { s.setup.job.optimizer.momentum = 0.9; }},
+      {"optimizer.clip_norm", [](Site& s) { s.setup.job.optimizer.clip_norm.reset(); }},
+      {"schedule.kind", [](Site& s) { s.setup.job.schedule.kind = "gpipe"; }},
+      {"link.codec", [](Site& s) { s.setup.job.link.codec = "bf16"; }},
+  };
+  const auto own = contract_of(some_site());
+  ASSERT_EQ(changes.size(), own.fields.size());
+  for (const auto& [field, change] : changes) {
+    Site other = some_site();
+    change(other);
+    const auto differs = link::compare_contracts(own, contract_of(other), wire::Role::edge);
+    ASSERT_FALSE(differs) << field;
+    EXPECT_THAT(differs.error().message, HasSubstr("differ: " + field + " is "));
+  }
+}
+
+// What each site may choose for itself; above all, nothing about samples is told.
+TEST(JobContract, WhatIsASitesOwnBusinessIsNotInIt) {
+  Site other = some_site();
+  auto& job = other.setup.job;
+  job.data.train = "other.jsonl";
+  job.data.packing = job.data.shuffle = false;
+  job.data.on_bad_sample = config::OnBad::skip;
+  job.edge.threads = 7;
+  job.cloud.keys = "k";
+  job.output.directory = "o";
+  job.link.address = "cloud:1";
+  other.setup.part = Part::cloud;
+  EXPECT_EQ(contract_of(other).digest(), contract_of(some_site()).digest());
+}
+
+// Frames of every kind that the job allows fit, with 64 KiB for what surrounds the payload.
+TEST(JobContract, FramesAreBoundedByTheJob) {
+  auto setup = some_site().setup;
+  setup.model.architecture.hidden_size = 64;
+  EXPECT_EQ(max_frame_bytes(setup), kWeightsChunkBytes + 65536);
+  setup.model.architecture.hidden_size = 8192;
+  EXPECT_EQ(max_frame_bytes(setup), 512u * 8192 * 4 + 65536);
+  setup.job.train.microbatch_size = 8;
+  EXPECT_EQ(max_frame_bytes(setup), 8u * 512 * 8192 * 4 + 65536);
+  setup.job.train.microbatches = 10000;
+  EXPECT_EQ(max_frame_bytes(setup), 10000u * (8 * 512 * 8 + 16) + 65536);
+}
+
+}  // namespace
+}  // namespace hairpin::train
