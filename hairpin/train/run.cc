@@ -70,7 +70,7 @@ class SplitRun {
     return link_.flush();
   }
 
-  // Tells the peer about a failure that only this side knows of.
+  // Tells the peer about a failure that only this side knows of, and this side's user what is left.
   Result<void> finish(Result<void> outcome) {
     if (outcome) return outcome;
     if (session_) {
@@ -78,6 +78,12 @@ class SplitRun {
     } else {
       link_.fail(outcome.error());
     }
+    if (session_ && outcome.error().kind == ErrorKind::link_lost)
+      outcome.error().message +=
+          std::filesystem::exists(directory_.export_directory())
+              ? "; the export was written before that and is whole"
+              : "; nothing of this run is committed: start both sites again with a new "
+                "output.directory";
     return outcome;
   }
 

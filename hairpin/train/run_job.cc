@@ -18,6 +18,12 @@ std::chrono::milliseconds milliseconds(double seconds) {
 }
 
 Result<link::TlsLinkOptions> link_options(const Setup& setup) {
+  const auto* site = setup.part == Part::edge ? "edge" : "cloud";
+  if (!setup.site().keys && !setup.job.link.insecure_loopback)
+    return bad_input(
+        "{}: [{}] keys: missing, and the two sites know each other by them; make keys with "
+        "`hairpin keys DIRECTORY` and give {}.keys = \"DIRECTORY/{}\"",
+        setup.job.file.string(), site, site, site);
   HAIRPIN_TRY(const auto address, config::parse_address(setup.job.link.address));
   link::TlsLinkOptions options;
   options.host = address.host;

@@ -9,12 +9,20 @@
 namespace hairpin::train {
 namespace {
 
+// Before the weights are opened, whose errors don't name the job.
+Result<void> check_depth(const config::Job& job, const std::filesystem::path& directory) {
+  HAIRPIN_TRY(const auto architecture, arch::read_architecture(directory));
+  if (auto placed = arch::place(job.split->layers, architecture.num_hidden_layers); !placed)
+    return bad_input("{}: [split] {}", job.file.string(), placed.error().message);
+  return {};
+}
+
 Result<hf::ModelDirectory> open_model(const config::Job& job, Part part) {
   if (part == Part::whole) return hf::open_whole(job.site.model.value_or(job.model.path));
   const bool edge = part == Part::edge;
-  const auto& site = edge ? job.edge : job.cloud;
-  return hf::open_for(site.model.value_or(job.model.path), edge ? hf::Half::edge : hf::Half::cloud,
-                      job.split->layers);
+  const auto directory = (edge ? job.edge : job.cloud).model.value_or(job.model.path);
+  HAIRPIN_CHECK_OK(check_depth(job, directory));
+  return hf::open_for(directory, edge ? hf::Half::edge : hf::Half::cloud, job.split->layers);
 }
 
 Result<schedule::Schedule> make_schedule(const config::Job& job) {

@@ -11,8 +11,10 @@ Result<WholeModel> load_whole(const std::filesystem::path& directory,
   const auto& architecture = opened.architecture;
   const auto most = architecture.max_position_embeddings;
   if (positions.value_or(most) > most)
-    return bad_input("{}: {} positions asked for, the model has {}; ask for fewer",
-                     directory.string(), *positions, most);
+    return bad_input(
+        "{}: a sequence length of {} is more than the model's max_position_embeddings {}; give a "
+        "lower --sequence-length",
+        directory.string(), *positions, most);
   HAIRPIN_TRY(auto tokenizer, tokenizer::ChatTokenizer::load(directory));
   set_compute_threads(threads);
   const arch::SegmentRange all{0, architecture.num_hidden_layers + 2};
