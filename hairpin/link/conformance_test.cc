@@ -63,6 +63,14 @@ TEST_P(Conformance, BigPayloadsArriveWhole) {
   EXPECT_EQ(std::get<wire::WeightsChunk>(edge().receive().value()), big);
 }
 
+TEST_P(Conformance, AReceiverFarBehindStillGetsEverything) {
+  constexpr std::uint32_t kMessages = 24;
+  for (std::uint32_t i = 0; i < kMessages; ++i)
+    ASSERT_TRUE(edge().send(chunk(i, std::size_t{512} << 10)));
+  for (std::uint32_t i = 0; i < kMessages; ++i)
+    EXPECT_EQ(std::get<wire::WeightsChunk>(cloud().receive().value()).entry, i);
+}
+
 TEST_P(Conformance, ConcurrentSendersKeepEachOnesOrder) {
   constexpr std::uint32_t kThreads = 4, kMessages = 50;
   std::vector<std::jthread> senders;

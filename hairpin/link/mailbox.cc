@@ -10,6 +10,7 @@ namespace hairpin::link {
 namespace {
 
 constexpr auto kTellPeer = std::chrono::milliseconds(1000);
+constexpr std::uint64_t kCrowdedFrames = 4;  // of the greatest size, not yet received
 
 // What the peer is told. An error about this side's own files or data may quote them, so it stays
 // here: the peer only learns that there was one.
@@ -53,9 +54,10 @@ Result<wire::Message> Mailbox::receive() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return ended_ || peer_goodbye_ || !incoming_.empty(); });
   if (incoming_.empty()) return tl::unexpected(ended_ ? *ended_ : session_over());
-  auto message = std::move(incoming_.front());
+  auto received = std::move(incoming_.front());
   incoming_.pop_front();
-  return message;
+  incoming_bytes_ -= received.frame_bytes;
+  return std::move(received.message);
 }
 
 Result<void> Mailbox::flush() {
@@ -70,6 +72,7 @@ void Mailbox::fail(Error reason) {
     const std::lock_guard lock(mutex_);
     if (ended_) return;
     incoming_.clear();
+    incoming_bytes_ = 0;
     queue_refusal(reason);
     end_with(std::move(reason));
   }
@@ -116,9 +119,15 @@ bool Mailbox::deliver(wire::Message message, std::uint64_t frame_bytes) {
     return false;
   }
   peer_goodbye_ = std::holds_alternative<wire::Goodbye>(message);
-  incoming_.push_back(std::move(message));
+  incoming_.push_back({std::move(message), frame_bytes});
+  incoming_bytes_ += frame_bytes;
   changed_.notify_all();
   return !peer_goodbye_;
+}
+
+bool Mailbox::crowded() const {
+  const std::lock_guard lock(mutex_);
+  return !ended_ && incoming_bytes_ > kCrowdedFrames * max_frame_bytes_;
 }
 
 std::optional<wire::Message> Mailbox::next_to_send() {

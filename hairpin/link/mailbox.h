@@ -52,6 +52,9 @@ class Mailbox {
   void not_written();
   // A message from the peer. False when it was the peer's last word.
   bool deliver(wire::Message message, std::uint64_t frame_bytes);
+  // Whether more has been delivered than the program has received, by some frames: a transport
+  // that can make its peer wait stops reading, so that no peer can fill this side's memory.
+  bool crowded() const;
   // The peer broke the protocol, or this side cannot go on: ends with `reason` once what was
   // delivered is received, and queues a Refusal. Returns at once.
   void refuse(Error reason);
@@ -71,7 +74,13 @@ class Mailbox {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<wire::Message> outgoing_, incoming_;
+  struct Received {
+    wire::Message message;
+    std::uint64_t frame_bytes;
+  };
+  std::deque<wire::Message> outgoing_;
+  std::deque<Received> incoming_;
+  std::uint64_t incoming_bytes_ = 0;
   std::optional<Error> ended_;
   bool writing_ = false;  // a message was taken and is not written yet
   bool closed_ = false;   // no transport any more

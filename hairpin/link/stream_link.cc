@@ -55,6 +55,7 @@ class Connection {
  private:
   void run();
   asio::awaitable<void> read();
+  asio::awaitable<void> wait_for_room();
   asio::awaitable<bool> read_frame();
   asio::awaitable<bool> read_exactly(std::span<std::byte> bytes);
   asio::awaitable<void> discard_until_end();
@@ -101,11 +102,25 @@ void Connection::run() {
 
 asio::awaitable<void> Connection::read() {
   bool more = true;
-  while (more) more = co_await read_frame();
+  while (more) {
+    co_await wait_for_room();
+    more = co_await read_frame();
+  }
   if (!closed_) co_await discard_until_end();
   close_socket();
   wake_writer_.cancel();
   tick_.cancel();
+}
+
+// While the program is behind with receiving, TCP makes the peer wait.
+asio::awaitable<void> Connection::wait_for_room() {
+  asio::steady_timer pause(*io_);
+  while (mailbox_->crowded() && !closed_) {
+    asio::error_code ignored;
+    pause.expires_after(milliseconds(5));
+    co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    last_byte_ = Clock::now();  // the silence is ours
+  }
 }
 
 // False at the end of the connection, or after a frame nothing may follow.
