@@ -1,5 +1,4 @@
-// Log lines for people, on standard error: time, level, text. Thread-safe. Lines of a progress
-// display go through metrics/progress.h instead, so that the two never mix in one line.
+// Log lines for people, on standard error: time, level, text. Thread-safe.
 #pragma once
 
 #include <fmt/core.h>

@@ -37,22 +37,19 @@ Result<void> check_tables(const Job& job, const Document& document) {
   return {};
 }
 
-Result<void> check_split(const Job& job, const Document& document) {
-  if (!job.split) {
-    if (!job.schedule.kind.starts_with("hairpin-")) return {};
+Result<void> check_schedule(const Job& job, const Document& document) {
+  const auto& kind = job.schedule.kind;
+  if (!job.split && kind.starts_with("hairpin-"))
     return bad_input(
         "{}: [schedule] kind = \"{}\": needs an edge and at least one cloud rank; add [split] "
-        "layers "
-        "or use \"1f1b\" or \"gpipe\"",
-        where(document, "schedule", "kind"), job.schedule.kind);
-  }
-  const auto& layers = job.split->layers;
-  if (job.split->allow_plaintext_cut || (layers.front() > 0 && layers.back() > 0)) return {};
-  return bad_input(
-      "{}: [split] layers = {}: the {} has no decoder layer, so {} what crosses the link; give it "
-      "layers, or accept this with allow_plaintext_cut = true",
-      where(document, "split", "layers"), to_toml(layers), layers.front() == 0 ? "head" : "tail",
-      layers.front() == 0 ? "text can be read from" : "labels follow from the gradient in");
+        "layers or use \"1f1b\" or \"gpipe\"",
+        where(document, "schedule", "kind"), kind);
+  if (job.split && kind == "1f1b")
+    return bad_input(
+        "{}: [schedule] kind = \"{}\": has no place for an edge, and this job has [split]; use "
+        "\"hairpin-1f1b\" or \"gpipe\"",
+        where(document, "schedule", "kind"), kind);
+  return {};
 }
 
 Result<void> check_train(const Job& job, const Document& document) {
@@ -89,7 +86,7 @@ Result<void> check_link(const Job& job, const Document& document) {
 Result<void> check_consistency(const Job& job, const Document& document) {
   HAIRPIN_CHECK_OK(check_required(document));
   HAIRPIN_CHECK_OK(check_tables(job, document));
-  HAIRPIN_CHECK_OK(check_split(job, document));
+  HAIRPIN_CHECK_OK(check_schedule(job, document));
   HAIRPIN_CHECK_OK(check_train(job, document));
   return check_link(job, document);
 }

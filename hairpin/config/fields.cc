@@ -41,8 +41,6 @@ Fields data_fields() {
   return {
       bind_key("data", "train", &Job::data, &Data::train, a_path(),
                "OpenAI-messages JSONL; required unless `train.steps` is 0"),
-      bind_key("data", "eval", &Job::data, &Data::eval, a_path(),
-               "held-out samples of the same form"),
       bind_key("data", "sequence_length", &Job::data, &Data::sequence_length,
                between<std::int64_t>(2, kMaxTokens),
                "most tokens of a sample, and of a packed sequence"),
@@ -130,7 +128,7 @@ Fields link_fields() {
                    "no TLS; only with 127.0.0.1"),
           bind_key("link", "connect_timeout", &Job::link, &Link::connect_timeout,
                    between(0.1, 86'400.0), "seconds the edge goes on dialling"),
-          bind_key("link", "peer_timeout", &Job::link, &Link::peer_timeout, between(0.1, 3'600.0),
+          bind_key("link", "peer_timeout", &Job::link, &Link::peer_timeout, between(2.0, 3'600.0),
                    "seconds without a byte until the peer counts as dead")};
 }
 

@@ -28,8 +28,7 @@ struct Split {
 enum class OnBad { fail, skip };
 enum class OnLong { fail, skip, truncate };
 struct Data {
-  std::filesystem::path train;  // empty only when train.steps is 0
-  std::optional<std::filesystem::path> eval;
+  std::filesystem::path train;         // empty only when train.steps is 0
   std::int64_t sequence_length = 512;  // most tokens of a sample, and of a packed sequence
   bool packing = true;
   bool shuffle = true;
@@ -74,7 +73,8 @@ struct Link {
   std::string codec = "fp32";
   bool insecure_loopback = false;  // no TLS; 127.0.0.1 only
   double connect_timeout = 60.0;   // seconds the edge goes on dialling
-  double peer_timeout = 8.0;       // seconds without a byte until the peer counts as dead
+  double peer_timeout = 8.0;       // seconds without a byte until the peer counts as dead; >= 2,
+                                   // since heartbeats come every second
   bool operator==(const Link&) const = default;
 };
 struct Output {

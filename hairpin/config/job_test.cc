@@ -66,7 +66,6 @@ TEST(JobTest, ReadsEveryTableAndKeepsDefaults) {
   EXPECT_EQ(job.train.microbatches, 1);
   EXPECT_EQ(job.optimizer.learning_rate, 3e-4);
   EXPECT_EQ(job.optimizer.clip_norm, 1.0);
-  EXPECT_EQ(job.data.eval, std::nullopt);
   EXPECT_EQ(job.edge.keys, "keys/edge");
   EXPECT_EQ(job.cloud.threads, 2);
   EXPECT_EQ(job.link.codec, "bf16");
@@ -134,7 +133,7 @@ TEST(JobTest, RangesAreChecked) {
                                          "optimizer.beta1=0",
                                          "optimizer.weight_decay=0",
                                          "train.seed=0",
-                                         "link.peer_timeout=1",
+                                         "link.peer_timeout=2",
                                          "optimizer.warmup_steps=0",
                                          "train.loss_chunk=1",
                                          "optimizer.clip_norm=0.5",
@@ -150,7 +149,7 @@ TEST(JobTest, RangesAreChecked) {
       "optimizer.beta1=nan",    "optimizer.clip_norm=0",   "optimizer.learning_rate=nan",
       "optimizer.momentum=1",   "optimizer.clip_norm=inf", "optimizer.weight_decay=-1",
       "edge.threads=0",         "edge.threads=257",        "optimizer.warmup_steps=-1",
-      "link.connect_timeout=0", "link.peer_timeout=nan",   "link.connect_timeout=1e9"};
+      "link.connect_timeout=0", "link.peer_timeout=1.9",   "link.connect_timeout=1e9"};
   for (const auto& text : bad)
     EXPECT_THAT(error_of(kJob, {text}),
                 ::testing::AllOf(StartsWith("--set " + text), HasSubstr("out of range; give ")));
@@ -224,6 +223,7 @@ TEST(JobTest, TablesOfTheOtherFormAreRefused) {
         StartsWith(fmt::format("job.toml:9: [{}]: only for a job across two sites", table)));
   EXPECT_THAT(error_of(kOneSite, {"schedule.kind=hairpin-1f1b"}),
               HasSubstr("needs an edge and at least one cloud rank"));
+  EXPECT_THAT(error_of(kJob, {"schedule.kind=1f1b"}), HasSubstr("has no place for an edge"));
 }
 
 TEST(JobTest, LayersAreCountsOfAtLeastThreeStages) {
@@ -232,16 +232,6 @@ TEST(JobTest, LayersAreCountsOfAtLeastThreeStages) {
   EXPECT_THAT(error_of(kJob, {"split.layers=[2, -1, 2]"}),
               HasSubstr("-1 is not a number of layers"));
   EXPECT_TRUE(parse_job(kJob, "job.toml", {"split.layers=[1, 0, 1]"}));
-}
-
-TEST(JobTest, AnEdgeWithoutLayersNeedsAnOverride) {
-  const auto head = error_of(kJob, {"split.layers=[0, 2, 2]"});
-  EXPECT_THAT(head, HasSubstr("the head has no decoder layer"));
-  EXPECT_THAT(head, HasSubstr("allow_plaintext_cut = true"));
-  EXPECT_THAT(error_of(kJob, {"split.layers=[2, 2, 0]"}),
-              HasSubstr("the tail has no decoder layer"));
-  EXPECT_TRUE(
-      parse_job(kJob, "job.toml", {"split.layers=[0, 2, 0]", "split.allow_plaintext_cut=true"}));
 }
 
 TEST(JobTest, PlaintextOnlyOnLoopback) {

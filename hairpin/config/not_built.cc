@@ -8,6 +8,7 @@ std::vector<NotBuilt> list() {
   std::vector<NotBuilt> all = {
       {"adapt", "", {}},
       {"split", "vision_layers", {}},
+      {"data", "eval", {}},
       {"data", "form", Value(std::string("messages"))},
       {"schedule", "split_backward", no},
       {"schedule", "max_in_flight", {}},

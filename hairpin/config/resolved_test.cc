@@ -33,15 +33,12 @@ Site any_site() {
 }
 
 Data any_data() {
-  Data data{path(),
-            {},
-            count(2, 5000),
-            coin(),
-            coin(),
-            one_of({OnBad::fail, OnBad::skip}),
-            one_of({OnLong::fail, OnLong::skip, OnLong::truncate})};
-  if (coin()) data.eval = path();
-  return data;
+  return {path(),
+          count(2, 5000),
+          coin(),
+          coin(),
+          one_of({OnBad::fail, OnBad::skip}),
+          one_of({OnLong::fail, OnLong::skip, OnLong::truncate})};
 }
 
 Optimizer any_optimizer() {
@@ -79,11 +76,11 @@ Job any_job() {
     return job;
   }
   job.split = Split{{count(0, 99), count(0, 99), count(0, 99)}, true};
-  job.schedule.kind = one_of<std::string>({"gpipe", "1f1b", "hairpin-1f1b"});
+  job.schedule.kind = one_of<std::string>({"gpipe", "hairpin-1f1b"});
   job.edge = any_site();
   job.cloud = any_site();
   job.link = {"127.0.0.1:" + std::to_string(count(1, 65536)), one_of<std::string>({"fp32", "bf16"}),
-              coin(), number(0.1, 1000), number(0.1, 1000)};
+              coin(), number(0.1, 1000), number(2, 1000)};
   return job;
 }
 

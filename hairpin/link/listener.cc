@@ -70,7 +70,8 @@ void Listener::stop() {
 
 Result<std::unique_ptr<Link>> Listener::accept(std::optional<milliseconds> limit) {
   using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + limit.value_or(std::chrono::hours(24 * 365));
+  constexpr milliseconds kForever = std::chrono::hours(24 * 365);
+  const auto end = Clock::now() + limit.value_or(kForever);
   while (true) {
     auto io = std::make_shared<asio::io_context>();
     Tcp::socket socket(*io);
@@ -80,7 +81,7 @@ Result<std::unique_ptr<Link>> Listener::accept(std::optional<milliseconds> limit
                                     std::max(left, milliseconds(0)), [&] { impl_->close(); });
     if (!in_time)
       return fail(ErrorKind::link_lost, "no edge connected to {}:{} within {:g} s",
-                  impl_->options.host, impl_->port, limit->count() / 1000.0);
+                  impl_->options.host, impl_->port, limit.value_or(kForever).count() / 1000.0);
     if (error)
       return fail(ErrorKind::link_lost, "waiting for the edge ended ({})", error.message());
     bool fatal = false;

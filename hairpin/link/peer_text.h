@@ -6,11 +6,12 @@
 
 namespace hairpin::link {
 
-// At most `max_size` bytes, control characters shown as '?'; a cut text ends in "...".
+// At most `max_size` bytes, all but printable ASCII shown as '?': nothing that a terminal would
+// obey, in no encoding. A cut text ends in "...".
 inline std::string peer_text(std::string_view text, std::size_t max_size = 1000) {
   std::string shown(text.substr(0, max_size));
   for (char& c : shown)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    if (c < 0x20 || c > 0x7e) c = '?';
   if (text.size() > max_size) shown += "...";
   return shown;
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "hairpin/base/check.h"
+#include "hairpin/nn/largest_allocation.h"
 #include "hairpin/tensor/threads.h"
 
 namespace hairpin::nn {
@@ -132,6 +133,17 @@ TEST(Attention, TwoThreadsAgreeWithOne) {
   set_compute_threads(1);
   expect_close(two.out, one.out.to(at::kDouble));
   expect_close(two.dqkv, one.dqkv.to(at::kDouble));
+}
+
+// The scores exist by blocks of 128 queries of a segment, never for all pairs of tokens.
+TEST(Attention, TheScoresOfAllTokensNeverExistAtOnce) {
+  const auto layout = packed({400, 400});
+  const Tensor qkv = random_rows(layout.tokens, kShape.fused_width(), 10);
+  const Tensor dout = random_rows(layout.tokens, 60, 11);
+  const LargestAllocation largest;
+  run(qkv, layout, dout);
+  EXPECT_GE(largest.elements(), kShape.query_heads * 16 * 400);  // the last block's
+  EXPECT_LE(largest.elements(), kShape.query_heads * 128 * 400);
 }
 
 TEST(Attention, WithACacheEqualsWithout) {

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "hairpin/base/check.h"
+#include "hairpin/nn/largest_allocation.h"
 #include "hairpin/tensor/threads.h"
 
 namespace hairpin::nn {
@@ -99,6 +100,15 @@ TEST_F(HeadLoss, WithoutGradientsTheLossIsTheSameAndNothingIsSunk) {
   const Tensor again = head_loss(x_, bucket_[0], kEps, bucket_[1], {targets_, weights_, 8});
   EXPECT_EQ(again.item<double>(), loss);
   EXPECT_FALSE(bucket_[0].has_gradient || bucket_[1].has_gradient);
+}
+
+// Beside a chunk's logits nothing is larger than what the call is given anyway.
+TEST_F(HeadLoss, TheLogitsOfAllTokensNeverExistAtOnce) {
+  run(4);
+  const LargestAllocation largest;
+  run(4);
+  EXPECT_LE(largest.elements(), kVocab * kHidden);  // the test's own copy of a gradient
+  EXPECT_GE(largest.elements(), 4 * kVocab);
 }
 
 TEST_F(HeadLoss, TwoThreadsAgreeWithOne) {

@@ -9,7 +9,7 @@ namespace {
 
 using wire::Message;
 
-constexpr std::size_t kMaxControl = 8;  // weights' messages received and not yet taken
+constexpr std::size_t kMaxControl = 8;  // messages about weights received and not yet taken
 
 Tag tag_of(const wire::TensorMessage& message) {
   return {message.kind, message.boundary, message.domain, message.step,
@@ -56,8 +56,12 @@ Result<void> LinkSession::route(Message message) {
     return accept_tensor(*tensor);
   const bool edge = options_.role == wire::Role::edge;
   std::unique_lock lock(mutex_);
-  // Whoever takes weights in paces the peer.
-  changed_.wait(lock, [&] { return error_ || control_.size() < kMaxControl; });
+  if (control_.size() >= kMaxControl) {
+    if (!weights_asked_)
+      return peer_error("the peer sent more about weights than it was asked for");
+    // Whoever takes the weights in paces the peer; the link stops reading meanwhile.
+    changed_.wait(lock, [&] { return error_ || control_.size() < kMaxControl; });
+  }
   if (auto* scalars = std::get_if<wire::StepScalars>(&message)) {
     if (scalars_.size() >= 2) return peer_error("the peer is steps ahead with its scalars");
     scalars_.push_back(std::move(*scalars));
@@ -83,9 +87,14 @@ Result<void> LinkSession::accept_tensor(const wire::TensorMessage& message) {
   const Tag tag = tag_of(message);
   if (!options_.expected.contains({tag.kind, tag.boundary}))
     return peer_error("the peer sent the {}, which doesn't go that way", tag_text(tag));
-  if (message.codec != options_.codec)
-    return peer_error("the peer sent a tensor in {}, the contract says {}",
-                      wire::codec_name(message.codec), wire::codec_name(options_.codec));
+  if (tag.domain >= options_.domains ||
+      message.microbatch >= static_cast<std::uint32_t>(options_.microbatches))
+    return peer_error("the peer sent the {}; this job has {} microbatches and {} domains",
+                      tag_text(tag), options_.microbatches, options_.domains);
+  if (message.codec != options_.codec || message.dtype != DType::f32)
+    return peer_error("the peer sent a tensor of {} in {}, the contract says F32 in {}",
+                      dtype_name(message.dtype), wire::codec_name(message.codec),
+                      wire::codec_name(options_.codec));
   if (message.shape[1] != options_.hidden || message.shape[0] == 0 ||
       message.shape[0] > options_.max_tokens)
     return peer_error("the peer sent a tensor of {} x {}; this job's are at most {} x {}",
@@ -109,6 +118,14 @@ Result<T> LinkSession::pop(std::deque<T>& queue) {
   queue.pop_front();
   changed_.notify_all();
   return item;
+}
+
+Result<void> LinkSession::send(Message message) {
+  if (std::holds_alternative<wire::WeightsRequest>(message)) {
+    const std::lock_guard lock(mutex_);
+    weights_asked_ = true;
+  }
+  return link_.send(std::move(message));
 }
 
 Result<wire::Manifest> LinkSession::next_manifest() { return pop(manifests_); }

@@ -22,11 +22,15 @@ namespace hairpin::pipeline {
 struct SessionOptions {
   wire::Role role = wire::Role::edge;
   wire::Codec codec = wire::Codec::fp32;
-  // Tensors the peer may send: (kind, boundary).
+  // Tensors the peer may send: (kind, boundary), of these domains and microbatches.
   std::set<std::pair<wire::TensorKind, int>> expected;
+  int domains = 1;
+  int microbatches = 1;  // per domain
   std::int64_t hidden = 0;
   std::int64_t max_tokens = 0;  // of one microbatch
-  std::size_t max_waiting = 0;  // tensors arrived and not yet taken
+  // Tensors waiting in the mailbox, those between local ranks included: a microbatch has one tensor
+  // under way on a site, so that the schedule's in-flight peak bounds both together.
+  std::size_t max_waiting = 0;
 };
 
 // Thread-safe.
@@ -37,7 +41,7 @@ class LinkSession {
   LinkSession(link::Link& link, Mailbox& mailbox, SessionOptions options);
   ~LinkSession();  // ends the receiving thread, failing the link if it is still open
 
-  Result<void> send(wire::Message message) { return link_.send(std::move(message)); }
+  Result<void> send(wire::Message message);
 
   // Each waits for the next message of its kind.
   Result<wire::Manifest> next_manifest();
@@ -67,8 +71,9 @@ class LinkSession {
   std::deque<wire::StepScalars> scalars_;
   std::deque<wire::Message> control_;
   std::optional<Error> error_;
-  bool closed_ = false;    // the peer said goodbye
-  std::jthread receiver_;  // last: it uses all of the above
+  bool weights_asked_ = false;  // by this side: what comes now are weights
+  bool closed_ = false;         // the peer said goodbye
+  std::jthread receiver_;       // last: it uses all of the above
 };
 
 // The channel of a boundary that the link crosses.

@@ -35,6 +35,8 @@ class Session : public testing::Test {
         *own_, mailbox_,
         SessionOptions{.role = role,
                        .expected = {{TensorKind::activation, 1}, {TensorKind::gradient, 0}},
+                       .domains = 2,
+                       .microbatches = 8,
                        .hidden = kHidden,
                        .max_tokens = kMaxTokens,
                        .max_waiting = 3});
@@ -106,6 +108,22 @@ TEST_F(Session, AChannelSendsATensorAsItsMessage) {
   EXPECT_EQ(sent, want);
 }
 
+TEST_F(Session, AMicrobatchThatTheJobDoesNotHave) {
+  expect_refused({tensor(8)}, "this job has 8 microbatches");
+}
+
+TEST_F(Session, ADomainThatTheJobDoesNotHave) {
+  auto message = tensor(0);
+  message.domain = 2;
+  expect_refused({message}, "and 2 domains");
+}
+
+TEST_F(Session, AnotherLogicalDtype) {
+  auto message = tensor(0);
+  message.dtype = DType::bf16;
+  expect_refused({message}, "a tensor of BF16 in fp32");
+}
+
 TEST_F(Session, ATensorThatDoesNotGoThatWay) {
   auto boundary = tensor(0);
   boundary.boundary = 0;
@@ -122,7 +140,7 @@ TEST_F(Session, ATensorInAnotherCodec) {
   auto codec = tensor(0);
   codec.codec = wire::Codec::bf16;
   codec.payload.resize(3 * kHidden * 2);
-  expect_refused({codec}, "in bf16, the contract says fp32");
+  expect_refused({codec}, "of F32 in bf16, the contract says F32 in fp32");
 }
 
 TEST_F(Session, ATensorOfAnotherWidth) {
@@ -202,10 +220,18 @@ TEST_F(Session, DestroyedWithoutAGoodbyeItTellsThePeer) {
 
 // Weights not taken yet are bounded: the ninth piece waits outside until one is.
 TEST_F(Session, WhoeverTakesWeightsPacesThePeer) {
+  ASSERT_TRUE(session_->send(wire::WeightsRequest{}));
   for (std::uint32_t i = 0; i < 50; ++i)
     ASSERT_TRUE(peer_->send(wire::WeightsChunk{i, 0, Bytes(4)}));
   for (std::uint32_t i = 0; i < 50; ++i)
     EXPECT_EQ(std::get<wire::WeightsChunk>(session_->next_control().value()).entry, i);
+}
+
+// While training nobody takes them, so waiting would be for ever.
+TEST_F(Session, WeightsThatNobodyAskedForDoNotPileUp) {
+  for (std::uint32_t i = 0; i < 9; ++i)
+    ASSERT_TRUE(peer_->send(wire::WeightsChunk{i, 0, Bytes(4)}));
+  EXPECT_THAT(mailbox_.take({}).error().message, HasSubstr("more about weights than"));
 }
 
 }  // namespace

@@ -36,28 +36,45 @@ class Sequence {
   std::vector<nn::KeyValueCache> caches_;
 };
 
-Result<Answer> answer(WholeModel& model, const std::string& prompt,
-                      const GenerateOptions& options) {
-  const std::vector<tokenizer::Message> chat{{tokenizer::Role::user, prompt}};
-  HAIRPIN_TRY(auto tokens, model.tokenizer.render_prompt(chat));
-  const auto length = static_cast<std::int64_t>(tokens.size());
-  const auto capacity = length + options.max_tokens;
-  if (capacity > model.directory.architecture.max_position_embeddings)
-    return bad_input(
-        "a prompt of {} tokens and an answer of {} don't fit the model's {} positions; "
-        "shorten the prompt or lower --max-tokens",
-        length, options.max_tokens, model.directory.architecture.max_position_embeddings);
-  Answer result{.prompt = prompt, .prompt_tokens = length};
+using Prompt = std::vector<std::int32_t>;
+
+// All prompts as token ids, and the longest sequence that they and their answers can make.
+struct Prompts {
+  std::vector<Prompt> tokens;
+  std::int64_t longest = 0;
+};
+Result<Prompts> render(const GenerateOptions& options) {
+  HAIRPIN_TRY(const auto architecture, arch::read_architecture(options.model));
+  HAIRPIN_TRY(const auto tokenizer, load_tokenizer(options.model, architecture));
+  Prompts prompts;
+  for (const auto& text : options.prompts) {
+    const std::vector<tokenizer::Message> chat{{tokenizer::Role::user, text}};
+    HAIRPIN_TRY(auto tokens, tokenizer.render_prompt(chat));
+    const auto length = static_cast<std::int64_t>(tokens.size());
+    if (length + options.max_tokens > architecture.max_position_embeddings)
+      return bad_input(
+          "a prompt of {} tokens and an answer of {} don't fit the model's {} positions; shorten "
+          "the prompt or lower --max-tokens",
+          length, options.max_tokens, architecture.max_position_embeddings);
+    prompts.longest = std::max(prompts.longest, length + options.max_tokens);
+    prompts.tokens.push_back(std::move(tokens));
+  }
+  return prompts;
+}
+
+Answer answer(WholeModel& model, const std::string& prompt, const Prompt& tokens,
+              std::int64_t max_tokens) {
+  Answer result{.prompt = prompt, .prompt_tokens = static_cast<std::int64_t>(tokens.size())};
   const auto& stops = model.tokenizer.stop_ids();
   std::vector<std::int32_t> generated;
-  Sequence sequence(model, capacity);
-  auto next = sequence.extend(std::move(tokens));
-  while (result.tokens < options.max_tokens) {
+  Sequence sequence(model, result.prompt_tokens + max_tokens);
+  auto next = sequence.extend(tokens);
+  while (result.tokens < max_tokens) {
     ++result.tokens;
     result.finished = std::find(stops.begin(), stops.end(), next) != stops.end();
     if (result.finished) break;
     generated.push_back(next);
-    if (result.tokens < options.max_tokens) next = sequence.extend({next});
+    if (result.tokens < max_tokens) next = sequence.extend({next});
   }
   result.text = model.tokenizer.tokenizer().decode(generated, true);
   return result;
@@ -66,12 +83,11 @@ Result<Answer> answer(WholeModel& model, const std::string& prompt,
 }  // namespace
 
 Result<std::vector<Answer>> generate(const GenerateOptions& options) {
-  HAIRPIN_TRY(auto model, load_whole(options.model, std::nullopt, options.threads));
+  HAIRPIN_TRY(const auto prompts, render(options));
+  HAIRPIN_TRY(auto model, load_whole(options.model, prompts.longest, options.threads));
   std::vector<Answer> answers;
-  for (const auto& prompt : options.prompts) {
-    HAIRPIN_TRY(auto made, answer(model, prompt, options));
-    answers.push_back(std::move(made));
-  }
+  for (std::size_t i = 0; i < prompts.tokens.size(); ++i)
+    answers.push_back(answer(model, options.prompts[i], prompts.tokens[i], options.max_tokens));
   return answers;
 }
 

@@ -1,5 +1,6 @@
 #include "hairpin/train/rank.h"
 
+#include "hairpin/base/check.h"
 #include "hairpin/checkpoint/weights.h"
 #include "hairpin/optim/gradient_norm.h"
 
@@ -8,6 +9,7 @@ namespace {
 
 optim::OptimizerOptions optimizer_options(const config::Optimizer& job) {
   using Kind = optim::OptimizerOptions::Kind;
+  HAIRPIN_CHECK(job.kind == "sgd" || job.kind == "adamw", "optimizer {}", job.kind);
   return {.kind = job.kind == "sgd" ? Kind::sgd : Kind::adamw,
           .beta1 = job.beta1,
           .beta2 = job.beta2,
@@ -19,6 +21,7 @@ optim::OptimizerOptions optimizer_options(const config::Optimizer& job) {
 optim::LearningRate learning_rate(const config::Job& job) {
   using optim::Decay;
   const auto& decay = job.optimizer.decay;
+  HAIRPIN_CHECK(decay == "cosine" || decay == "linear" || decay == "constant", "decay {}", decay);
   return {.peak = job.optimizer.learning_rate,
           .minimum = job.optimizer.min_learning_rate,
           .decay = decay == "constant" ? Decay::constant

@@ -9,11 +9,11 @@
 #include "hairpin/link/handshake.h"
 #include "hairpin/pipeline/link_session.h"
 #include "hairpin/schedule/in_flight.h"
-#include "hairpin/tokenizer/chat_tokenizer.h"
 #include "hairpin/train/job_contract.h"
 #include "hairpin/train/run_directory.h"
 #include "hairpin/train/site.h"
 #include "hairpin/train/weights_exchange.h"
+#include "hairpin/train/whole_model.h"
 
 namespace hairpin::train {
 namespace {
@@ -29,6 +29,8 @@ pipeline::SessionOptions session_options(const Setup& setup) {
   options.codec = setup.codec();
   options.expected = {{wire::TensorKind::activation, edge ? last : 0},
                       {wire::TensorKind::gradient, edge ? 0 : last}};
+  options.domains = setup.schedule.domains;
+  options.microbatches = setup.schedule.microbatches;
   options.hidden = setup.model.architecture.hidden_size;
   options.max_tokens = setup.max_tokens();
   // Both kinds, of every microbatch that can be in flight at the edge.
@@ -46,8 +48,9 @@ class SplitRun {
   Result<void> begin() {
     HAIRPIN_TRY(const auto identity, hf::identity(setup_.model));
     const auto role = setup_.part == Part::edge ? wire::Role::edge : wire::Role::cloud;
-    HAIRPIN_CHECK_OK(link::handshake(link_, role, job_contract(setup_, identity)));
+    // Before the peer can know that we agree: its next frame may be as long as the job allows.
     link_.set_max_frame_bytes(max_frame_bytes(setup_));
+    HAIRPIN_CHECK_OK(link::handshake(link_, role, job_contract(setup_, identity)));
     HAIRPIN_TRY(directory_, RunDirectory::create(setup_, options_.progress));
     session_.emplace(link_, mailbox_, session_options(setup_));
     return {};
@@ -57,16 +60,21 @@ class SplitRun {
     site_.emplace(setup_, source, mailbox_, &*session_);
     HAIRPIN_CHECK_OK(
         site_->run([&](const metrics::StepRecord& record) { return directory_.record(record); }));
+    trained_ = true;
     return directory_.finish();
   }
 
-  // Both sides say goodbye and wait for the other's.
+  // The edge's goodbye, and the cloud's answer to it.
   Result<void> end() {
     HAIRPIN_CHECK_OK(session_->send(wire::Goodbye{}));
     HAIRPIN_TRY(const auto last, session_->next_control());
     if (!std::holds_alternative<wire::Goodbye>(last))
-      return fail(ErrorKind::peer, "the peer sent a {} message where its goodbye is due",
+      return fail(ErrorKind::peer, "the cloud sent a {} message where its goodbye is due",
                   wire::message_name(last));
+    return link_.flush();
+  }
+  Result<void> answer_goodbye() {
+    HAIRPIN_CHECK_OK(session_->send(wire::Goodbye{}));
     return link_.flush();
   }
 
@@ -79,11 +87,7 @@ class SplitRun {
       link_.fail(outcome.error());
     }
     if (session_ && outcome.error().kind == ErrorKind::link_lost)
-      outcome.error().message +=
-          std::filesystem::exists(directory_.export_directory())
-              ? "; the export was written before that and is whole"
-              : "; nothing of this run is committed: start both sites again with a new "
-                "output.directory";
+      outcome.error().message += std::string("; ") + what_is_left();
     return outcome;
   }
 
@@ -92,6 +96,14 @@ class SplitRun {
   Site& site() { return *site_; }
 
  private:
+  const char* what_is_left() const {
+    if (std::filesystem::exists(directory_.export_directory()))
+      return "the export was written before that and is whole";
+    if (setup_.part == Part::cloud && trained_)
+      return "all steps were done: whether the export is, the edge knows";
+    return "nothing of this run is committed: start both sites again with a new output.directory";
+  }
+
   const Setup& setup_;
   link::Link& link_;
   const RunOptions options_;
@@ -99,7 +111,18 @@ class SplitRun {
   RunDirectory directory_;
   std::optional<pipeline::LinkSession> session_;
   std::optional<Site> site_;
+  bool trained_ = false;
 };
+
+// What throws here is a defect or the machine's end; the peer is still told that the run is over.
+template <class Body>
+Result<void> guarded(Body body) {
+  try {
+    return body();
+  } catch (const std::exception& failure) {
+    return fail(ErrorKind::internal, "{}", failure.what());
+  }
+}
 
 std::unique_ptr<SampleSteps> sample_steps(const Setup& setup, const samples::Dataset& dataset,
                                           pipeline::LinkSession* session) {
@@ -116,11 +139,9 @@ Result<void> edge_steps(const Setup& setup, const samples::Dataset& dataset, Spl
   auto sources = checkpoint::weight_sources(*run.site().parts().front(), setup.model);
   HAIRPIN_TRY(auto trained, request_weights(setup, run.session()));
   std::move(trained.begin(), trained.end(), std::back_inserter(sources));
-  sort_for_file(sources);
   HAIRPIN_CHECK_OK(hf::export_model(run.directory().export_directory(), kExportKey,
                                     setup.model.files.directory(), std::move(sources)));
   HAIRPIN_CHECK_OK(run.end());
-  if (egress != nullptr) HAIRPIN_CHECK_OK(egress->close());
   log::info("exported to {}", run.directory().export_directory().string());
   return {};
 }
@@ -130,7 +151,7 @@ Result<void> cloud_steps(const Setup& setup, SplitRun& run) {
   ManifestSteps source(setup, run.session());
   HAIRPIN_CHECK_OK(run.train(&source));
   HAIRPIN_CHECK_OK(serve_weights(setup, run.session(), run.site().parts()));
-  return run.end();
+  return run.answer_goodbye();
 }
 
 }  // namespace
@@ -147,14 +168,6 @@ Result<samples::Dataset> load_samples(const Setup& setup) {
                  : data.on_long_sample == config::OnLong::skip ? Long::skip
                                                                : Long::truncate};
   HAIRPIN_TRY(auto dataset, samples::load_chat_jsonl(data.train, tokenizer, options));
-  const auto vocab = setup.model.architecture.vocab_size;
-  for (const auto& sample : dataset.samples)
-    if (const auto largest = *std::max_element(sample.tokens.begin(), sample.tokens.end());
-        largest >= vocab)
-      return bad_input(
-          "{}: the tokenizer gives the id {}, the model's vocab_size is {}; they "
-          "don't belong together",
-          setup.model.files.directory().string(), largest, vocab);
   const auto& report = dataset.report;
   log::info("{}: {} samples, {} tokens, {} of them trained on; {} bad, {} too long",
             data.train.string(), report.samples, report.tokens, report.trained_tokens, report.bad,
@@ -181,12 +194,12 @@ Result<void> train_whole(const Setup& setup, const samples::Dataset& dataset,
 Result<void> train_edge(const Setup& setup, const samples::Dataset& dataset, link::Link& link,
                         EgressRecorder* egress, const RunOptions& options) {
   SplitRun run(setup, link, options);
-  return run.finish(edge_steps(setup, dataset, run, egress));
+  return run.finish(guarded([&] { return edge_steps(setup, dataset, run, egress); }));
 }
 
 Result<void> train_cloud(const Setup& setup, link::Link& link, const RunOptions& options) {
   SplitRun run(setup, link, options);
-  return run.finish(cloud_steps(setup, run));
+  return run.finish(guarded([&] { return cloud_steps(setup, run); }));
 }
 
 }  // namespace hairpin::train

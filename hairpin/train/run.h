@@ -23,7 +23,8 @@ Result<void> train_whole(const Setup& setup, const samples::Dataset& dataset,
 
 // The two sites of a split run, over a link that stands but has not been used. Handshake, training,
 // the trained middle to the edge, the edge's export, goodbye. On failure the peer has been told.
-// `egress` observes the edge's end of `link`; null: nothing is recorded.
+// `egress` observes the edge's end of `link`, and is the caller's to close once the link is gone;
+// null: nothing is recorded.
 Result<void> train_edge(const Setup& setup, const samples::Dataset& dataset, link::Link& link,
                         EgressRecorder* egress, const RunOptions& options = {});
 Result<void> train_cloud(const Setup& setup, link::Link& link, const RunOptions& options = {});

@@ -1,6 +1,7 @@
 #include "hairpin/train/run_directory.h"
 
 #include <cstdio>
+#include <utility>
 
 #include "hairpin/base/file.h"
 #include "hairpin/metrics/json_lines.h"
@@ -23,13 +24,16 @@ Result<RunDirectory> RunDirectory::create(const Setup& setup, bool progress) {
   return directory;
 }
 
+RunDirectory::~RunDirectory() { (void)finish(); }
+
 Result<void> RunDirectory::record(const metrics::StepRecord& record) {
   for (const auto& sink : sinks_) HAIRPIN_CHECK_OK(sink->write(record));
   return {};
 }
 
 Result<void> RunDirectory::finish() {
-  for (const auto& sink : sinks_) HAIRPIN_CHECK_OK(sink->finish());
+  const auto sinks = std::exchange(sinks_, {});
+  for (const auto& sink : sinks) HAIRPIN_CHECK_OK(sink->finish());
   return {};
 }
 

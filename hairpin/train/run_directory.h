@@ -17,7 +17,13 @@ class RunDirectory {
   // `progress` shows a progress line on standard error.
   static Result<RunDirectory> create(const Setup& setup, bool progress);
 
+  RunDirectory() = default;
+  RunDirectory(RunDirectory&&) = default;
+  RunDirectory& operator=(RunDirectory&&) = default;
+  ~RunDirectory();  // finishes, also when the run ended early
+
   Result<void> record(const metrics::StepRecord& record);
+  // No record follows. Later calls do nothing.
   Result<void> finish();
 
   std::filesystem::path export_directory() const { return path_ / "export"; }

@@ -1,5 +1,6 @@
 // From a job to a run: reads what it names, opens the link, and hands over to run.cc.
 #include <chrono>
+#include <memory>
 #include <thread>
 
 #include "hairpin/base/log.h"
@@ -35,6 +36,14 @@ Result<link::TlsLinkOptions> link_options(const Setup& setup) {
   return options;
 }
 
+// The log's closing record comes after the link's last frame, however the run ended.
+Result<void> close_log(std::unique_ptr<link::Link> link, EgressRecorder& egress,
+                       Result<void> outcome) {
+  link.reset();
+  auto closed = egress.close();
+  return outcome ? closed : outcome;
+}
+
 // Both sites in this process. Either's failure ends the other, which then repeats the reason; the
 // one whose own failure it is is told apart by its kind.
 Result<void> run_both(const config::Job& job) {
@@ -44,11 +53,12 @@ Result<void> run_both(const config::Job& job) {
   EgressRecorder egress;
   link::MemoryLinkOptions options;
   options.edge_sent = egress.observer();
-  const auto pair = link::make_memory_pair(options);
+  auto pair = link::make_memory_pair(options);
   Result<void> cloud_outcome;
   std::jthread cloud_thread([&] { cloud_outcome = train_cloud(cloud, *pair.cloud); });
   auto outcome = train_edge(edge, dataset, *pair.edge, &egress, kShown);
   cloud_thread.join();
+  outcome = close_log(std::move(pair.edge), egress, std::move(outcome));
   if (!outcome && !cloud_outcome && outcome.error().kind == ErrorKind::peer) return cloud_outcome;
   return outcome ? cloud_outcome : outcome;
 }
@@ -69,8 +79,9 @@ Result<void> run_edge(const config::Job& job) {
   EgressRecorder egress;
   options.sent = egress.observer();
   log::info("dialling {}", job.link.address);
-  HAIRPIN_TRY(const auto link, link::dial(options));
-  return train_edge(setup, dataset, *link, &egress, kShown);
+  HAIRPIN_TRY(auto link, link::dial(options));
+  auto outcome = train_edge(setup, dataset, *link, &egress, kShown);
+  return close_log(std::move(link), egress, std::move(outcome));
 }
 
 Result<void> run_cloud(const config::Job& job) {

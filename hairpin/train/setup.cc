@@ -9,20 +9,23 @@
 namespace hairpin::train {
 namespace {
 
-// Before the weights are opened, whose errors don't name the job.
-Result<void> check_depth(const config::Job& job, const std::filesystem::path& directory) {
-  HAIRPIN_TRY(const auto architecture, arch::read_architecture(directory));
-  if (auto placed = arch::place(job.split->layers, architecture.num_hidden_layers); !placed)
-    return bad_input("{}: [split] {}", job.file.string(), placed.error().message);
-  return {};
+// Names the job where an error speaks of its list of layers only.
+template <class T>
+Result<T> in_split(const config::Job& job, Result<T> result) {
+  if (result) return result;
+  return fail(result.error().kind, "{}: [split] {}", job.file.string(), result.error().message);
 }
 
 Result<hf::ModelDirectory> open_model(const config::Job& job, Part part) {
   if (part == Part::whole) return hf::open_whole(job.site.model.value_or(job.model.path));
   const bool edge = part == Part::edge;
   const auto directory = (edge ? job.edge : job.cloud).model.value_or(job.model.path);
-  HAIRPIN_CHECK_OK(check_depth(job, directory));
-  return hf::open_for(directory, edge ? hf::Half::edge : hf::Half::cloud, job.split->layers);
+  const auto& layers = job.split->layers;
+  HAIRPIN_CHECK_OK(in_split(job, arch::check_cuts(layers, job.split->allow_plaintext_cut)));
+  // Before the weights are opened, which may not be there for other cuts.
+  HAIRPIN_TRY(const auto architecture, arch::read_architecture(directory));
+  HAIRPIN_CHECK_OK(in_split(job, arch::place(layers, architecture.num_hidden_layers)));
+  return hf::open_for(directory, edge ? hf::Half::edge : hf::Half::cloud, layers);
 }
 
 Result<schedule::Schedule> make_schedule(const config::Job& job) {
@@ -30,8 +33,9 @@ Result<schedule::Schedule> make_schedule(const config::Job& job) {
   options.microbatches = static_cast<int>(job.train.microbatches);
   options.pp = job.split ? static_cast<int>(job.split->layers.size()) - 1 : 1;
   options.shape = job.split ? schedule::Shape::hairpin : schedule::Shape::line;
-  HAIRPIN_TRY(auto made, schedule::generate(job.schedule.kind, options));
-  HAIRPIN_CHECK_OK(schedule::check(made));
+  auto made = schedule::generate(job.schedule.kind, options);
+  if (!made) return bad_input("{}: [schedule] {}", job.file.string(), made.error().message);
+  HAIRPIN_CHECK_OK(schedule::check(*made));
   return made;
 }
 
@@ -45,7 +49,9 @@ std::vector<int> Setup::local_ranks() const {
 }
 
 wire::Codec Setup::codec() const {
-  return job.link.codec == "bf16" ? wire::Codec::bf16 : wire::Codec::fp32;
+  for (const auto codec : {wire::Codec::fp32, wire::Codec::bf16})
+    if (job.link.codec == wire::codec_name(codec)) return codec;
+  HAIRPIN_CHECK(false, "codec {}", job.link.codec);
 }
 
 int Setup::threads() const { return static_cast<int>(site().threads); }
@@ -64,8 +70,6 @@ Result<Setup> prepare(const config::Job& job, Part part) {
   Setup setup;
   setup.part = part;
   setup.job = job;
-  if (job.split)
-    HAIRPIN_CHECK_OK(arch::check_cuts(job.split->layers, job.split->allow_plaintext_cut));
   HAIRPIN_TRY(setup.model, open_model(job, part));
   const auto& architecture = setup.model.architecture;
   const auto depth = architecture.num_hidden_layers;

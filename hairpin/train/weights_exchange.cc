@@ -6,7 +6,6 @@
 
 #include "hairpin/checkpoint/weights.h"
 #include "hairpin/hf/model_directory.h"
-#include "hairpin/safetensors/writer.h"
 #include "hairpin/train/job_contract.h"
 
 namespace hairpin::train {
@@ -32,17 +31,16 @@ safetensors::TensorInfo info_of(const wire::WeightEntry& entry) {
   return {entry.name, entry.dtype, {entry.shape.begin(), entry.shape.end()}};
 }
 
-// The entries are the tensors the cloud holds, each once, with floating dtypes, in file order.
+// The entries are the tensors the cloud holds, each once, with floating dtypes.
 Result<void> check_entries(const Setup& setup, const std::vector<wire::WeightEntry>& entries) {
   std::map<std::string, std::vector<std::int64_t>> due;
   for (auto& tensor :
        hf::tensors_of(setup.model.architecture, hf::Half::cloud, setup.job.split->layers))
     due[tensor.name] = tensor.shape;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const auto info = info_of(entries[i]);
+  for (const auto& entry : entries) {
+    const auto info = info_of(entry);
     const auto found = due.find(info.name);
-    if (found == due.end() || found->second != info.shape || !is_floating(info.dtype) ||
-        (i > 0 && !safetensors::hugging_face_order(info_of(entries[i - 1]), info)))
+    if (found == due.end() || found->second != info.shape || !is_floating(info.dtype))
       return fail(ErrorKind::peer,
                   "the cloud offers the trained tensor {}, which it doesn't hold, or not like this",
                   info.name);
@@ -79,39 +77,53 @@ Result<Bytes> receive_entry(pipeline::LinkSession& session, std::uint32_t index,
   return bytes;
 }
 
-}  // namespace
-
-void sort_for_file(std::vector<safetensors::Source>& sources) {
-  std::ranges::sort(sources, safetensors::hugging_face_order, &safetensors::Source::info);
-}
-
-Result<void> serve_weights(const Setup& setup, pipeline::LinkSession& session,
-                           const std::vector<models::ModelPart*>& parts) {
-  HAIRPIN_CHECK_OK(expect<wire::WeightsRequest>(session));
-  std::vector<safetensors::Source> sources;
-  for (auto* part : parts)
-    for (auto& source : checkpoint::weight_sources(*part, setup.model))
-      sources.push_back(std::move(source));
-  sort_for_file(sources);
-
+Result<wire::WeightsManifest> manifest_of(const std::vector<safetensors::Source>& sources) {
   wire::WeightsManifest manifest;
   for (const auto& source : sources) {
     HAIRPIN_TRY(const auto bytes, source.bytes());
     manifest.entries.push_back(
         {source.info.name, source.info.dtype, extents(source.info.shape), sha256(bytes)});
   }
-  HAIRPIN_CHECK_OK(session.send(std::move(manifest)));
-  for (std::uint32_t i = 0; i < sources.size(); ++i) {
-    HAIRPIN_TRY(const auto bytes, sources[i].bytes());
-    for (std::uint64_t offset = 0; offset < bytes.size(); offset += kWeightsChunkBytes) {
-      const auto piece =
-          bytes.subspan(offset, std::min<std::uint64_t>(kWeightsChunkBytes, bytes.size() - offset));
-      HAIRPIN_CHECK_OK(
-          session.send(wire::WeightsChunk{i, offset, Bytes(piece.begin(), piece.end())}));
-    }
-    HAIRPIN_CHECK_OK(session.link().flush());  // at most one tensor waits in memory
+  return manifest;
+}
+
+Result<void> send_entry(pipeline::LinkSession& session, std::uint32_t index, ByteSpan bytes) {
+  for (std::uint64_t offset = 0; offset < bytes.size(); offset += kWeightsChunkBytes) {
+    const auto piece =
+        bytes.subspan(offset, std::min<std::uint64_t>(kWeightsChunkBytes, bytes.size() - offset));
+    HAIRPIN_CHECK_OK(
+        session.send(wire::WeightsChunk{index, offset, Bytes(piece.begin(), piece.end())}));
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> serve_weights(const Setup& setup, pipeline::LinkSession& session,
+                           const std::vector<models::ModelPart*>& parts) {
+  std::vector<safetensors::Source> sources;
+  for (auto* part : parts)
+    for (auto& source : checkpoint::weight_sources(*part, setup.model))
+      sources.push_back(std::move(source));
+
+  for (bool asked = false;; asked = true) {
+    HAIRPIN_TRY(const auto message, session.next_control());
+    if (asked && std::holds_alternative<wire::Goodbye>(message)) return {};
+    const auto* request = std::get_if<wire::WeightsRequest>(&message);
+    if (request == nullptr)
+      return fail(ErrorKind::peer, "the edge sent a {} message where a weights-request is due",
+                  wire::message_name(message));
+    if (request->entry == wire::WeightsRequest::kManifest) {
+      HAIRPIN_TRY(auto manifest, manifest_of(sources));
+      HAIRPIN_CHECK_OK(session.send(std::move(manifest)));
+    } else if (request->entry < sources.size()) {
+      HAIRPIN_TRY(const auto bytes, sources[request->entry].bytes());
+      HAIRPIN_CHECK_OK(send_entry(session, request->entry, bytes));
+    } else {
+      return fail(ErrorKind::peer, "the edge asks for tensor {} of {}", request->entry,
+                  sources.size());
+    }
+  }
 }
 
 Result<std::vector<safetensors::Source>> request_weights(const Setup& setup,
@@ -124,6 +136,7 @@ Result<std::vector<safetensors::Source>> request_weights(const Setup& setup,
   for (std::uint32_t i = 0; i < manifest.entries.size(); ++i) {
     const auto& entry = manifest.entries[i];
     sources.push_back({info_of(entry), [&session, current, i, entry]() -> Result<ByteSpan> {
+                         HAIRPIN_CHECK_OK(session.send(wire::WeightsRequest{i}));
                          HAIRPIN_TRY(*current, receive_entry(session, i, entry));
                          return ByteSpan(*current);
                        }});

@@ -13,18 +13,15 @@
 
 namespace hairpin::train {
 
-// Cloud: waits for the edge's request and sends all tensors of `parts`, in the dtypes of the files
-// they were read from.
+// Cloud: answers the edge's requests for the tensors of `parts`, in the dtypes of the files they
+// were read from, until the edge says goodbye.
 Result<void> serve_weights(const Setup& setup, pipeline::LinkSession& session,
                            const std::vector<models::ModelPart*>& parts);
 
-// Edge: asks for the cloud's tensors and proves that they are exactly those the cloud holds. Each
-// source, when read, receives its tensor, checks its SHA-256, and keeps it until the next is read.
-// They come, and must be read, in the order of `sort_for_file`. `session` must outlive them.
+// Edge: asks for the list of the cloud's tensors and proves that they are exactly those the cloud
+// holds. Each source, when read, asks for its tensor, receives it, checks its SHA-256, and keeps it
+// until the next is read; any order will do. `session` must outlive the sources.
 Result<std::vector<safetensors::Source>> request_weights(const Setup& setup,
                                                          pipeline::LinkSession& session);
-
-// The order in which a writer of files reads its sources, whatever the sharding.
-void sort_for_file(std::vector<safetensors::Source>& sources);
 
 }  // namespace hairpin::train

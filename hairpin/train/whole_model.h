@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "hairpin/base/result.h"
 #include "hairpin/hf/model_directory.h"
@@ -20,9 +19,13 @@ struct WholeModel {
   std::int64_t num_segments() const { return directory.architecture.num_hidden_layers + 2; }
 };
 
-// `positions`: position ids stay below this; none: the model's own bound, and more are refused.
-// Computes with `threads` threads on the calling thread.
-Result<WholeModel> load_whole(const std::filesystem::path& directory,
-                              std::optional<std::int64_t> positions, int threads);
+// A model directory's tokenizer; refused when it has ids that the model has no embedding for.
+Result<tokenizer::ChatTokenizer> load_tokenizer(const std::filesystem::path& directory,
+                                                const arch::Architecture& architecture);
+
+// `positions`: position ids stay below this; more than the model has are refused. Computes with
+// `threads` threads on the calling thread.
+Result<WholeModel> load_whole(const std::filesystem::path& directory, std::int64_t positions,
+                              int threads);
 
 }  // namespace hairpin::train

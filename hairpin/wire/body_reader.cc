@@ -124,7 +124,6 @@ StepScalars read_step_scalars(BodyReader& in) {
   StepScalars m;
   m.step = in.number<std::uint32_t>();
   m.trained_tokens = in.number<std::uint64_t>();
-  m.nonfinite = in.choice<bool>("nonfinite", 0, 1);
   const auto runs = in.count("runs", 8);
   for (std::uint32_t i = 0; i < runs && in.ok(); ++i) {
     auto& run = m.runs.emplace_back();
@@ -171,7 +170,7 @@ Message read(MessageType type, BodyReader& in) {
     case MessageType::manifest: return read_manifest(in);
     case MessageType::tensor: return read_tensor(in);
     case MessageType::step_scalars: return read_step_scalars(in);
-    case MessageType::weights_request: return WeightsRequest{};
+    case MessageType::weights_request: return WeightsRequest{in.number<std::uint32_t>()};
     case MessageType::weights_manifest: return read_weights_manifest(in);
     case MessageType::weights_chunk: return read_weights_chunk(in);
     case MessageType::heartbeat: return Heartbeat{in.number<std::uint64_t>()};

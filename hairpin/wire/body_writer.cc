@@ -63,7 +63,6 @@ struct BodyWriter {
   void operator()(const StepScalars& m) {
     out.number(m.step);
     out.number(m.trained_tokens);
-    byte(m.nonfinite);
     count(m.runs.size());
     for (const auto& run : m.runs) {
       out.number(run.first_segment);
@@ -71,7 +70,7 @@ struct BodyWriter {
       out.raw(bytes_of(run.sums_of_squares));
     }
   }
-  void operator()(const WeightsRequest&) {}
+  void operator()(const WeightsRequest& m) { out.number(m.entry); }
   void operator()(const WeightsManifest& m) {
     count(m.entries.size());
     for (const auto& entry : m.entries) {

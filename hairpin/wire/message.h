@@ -87,14 +87,16 @@ struct SegmentSums {
 struct StepScalars {
   std::uint32_t step = 0;
   std::uint64_t trained_tokens = 0;  // edge only; the cloud sends 0
-  bool nonfinite = false;            // the sender saw a NaN or Inf in its gradients
   std::vector<SegmentSums> runs;
   bool operator==(const StepScalars&) const = default;
 };
 
-// Edge to cloud: send me your trained weights. Cloud to edge: names, shapes and SHA-256 of each,
-// then each tensor's bytes in chunks. Nothing here exists from edge to cloud.
+// Edge to cloud: send me the list of your trained weights, or the bytes of one of its entries.
+// Cloud to edge: names, shapes and SHA-256 of each; a tensor's bytes in chunks. No weights exist
+// from edge to cloud.
 struct WeightsRequest {
+  static constexpr std::uint32_t kManifest = 0xffffffff;
+  std::uint32_t entry = kManifest;  // index into the manifest
   bool operator==(const WeightsRequest&) const = default;
 };
 struct WeightEntry {
