@@ -83,8 +83,10 @@ tl::unexpected<Error> unknown_option(std::string_view key, const std::set<std::s
   for (const auto& option : options()) candidates.push_back(option.key);
   candidates.insert(candidates.end(), inert_keys().begin(), inert_keys().end());
   const auto nearest = nearest_word(key, candidates);
-  return bad_input("{}: unknown option \"{}\", which may change what the model computes; {}", where,
-                   key, nearest ? "did you mean \"" + *nearest + "\"?" : "remove it if it doesn't");
+  return bad_input(
+      "{}: unknown option \"{}\", which may change what the model computes; {}remove it if it "
+      "doesn't",
+      where, key, nearest ? "did you mean \"" + *nearest + "\"? Else " : "");
 }
 
 }  // namespace hairpin::arch

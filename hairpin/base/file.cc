@@ -30,15 +30,6 @@ Result<std::uint64_t> regular_file_size(int fd, const std::filesystem::path& pat
   return static_cast<std::uint64_t>(info.st_size);
 }
 
-// Makes a rename in `directory` durable.
-Result<void> sync_directory(const std::filesystem::path& directory) {
-  const Descriptor handle{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (handle.fd < 0 || ::fsync(handle.fd) != 0)
-    return fail(ErrorKind::internal, "{}: cannot sync the directory: {}", directory.string(),
-                errno_text());
-  return {};
-}
-
 }  // namespace
 
 Result<std::string> read_text_file(const std::filesystem::path& path, std::uint64_t max_size) {
@@ -72,6 +63,14 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
       address, [size](const void* p) { ::munmap(const_cast<void*>(p), size); });
   file.bytes_ = {static_cast<const std::byte*>(address), size};
   return file;
+}
+
+void release_mapped(ByteSpan bytes) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const auto begin = (address + page - 1) / page * page;  // whole pages only
+  const auto end = (address + bytes.size()) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
@@ -112,6 +111,14 @@ Result<void> AtomicFile::commit() {
   ::close(std::exchange(fd_, -1));
   const auto parent = path_.parent_path();
   return sync_directory(parent.empty() ? "." : parent);
+}
+
+Result<void> sync_directory(const std::filesystem::path& directory) {
+  const Descriptor handle{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (handle.fd < 0 || ::fsync(handle.fd) != 0)
+    return fail(ErrorKind::internal, "{}: cannot sync the directory: {}", directory.string(),
+                errno_text());
+  return {};
 }
 
 Result<void> write_file_atomic(const std::filesystem::path& path, ByteSpan bytes) {

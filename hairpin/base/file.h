@@ -29,6 +29,10 @@ class MappedFile {
   ByteSpan bytes_;
 };
 
+// Lets the kernel take back the memory of mapped bytes that have been read for now; a later read
+// brings them back from the file.
+void release_mapped(ByteSpan bytes);
+
 // Writes PATH so that after a crash at any instant PATH is either as before or complete: data goes
 // to a hidden file beside it, is synced, and renamed over PATH by `commit`. Without `commit` the
 // hidden file is removed again by the destructor.
@@ -50,6 +54,9 @@ class AtomicFile {
 };
 
 Result<void> write_file_atomic(const std::filesystem::path& path, ByteSpan bytes);
+
+// Makes what was renamed or created in the directory durable.
+Result<void> sync_directory(const std::filesystem::path& directory);
 
 // Fails when PATH exists and is not an empty directory; `key` is what the user named it with.
 Result<void> check_output_directory(const std::filesystem::path& path, std::string_view key);

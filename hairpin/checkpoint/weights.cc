@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "hairpin/base/check.h"
+#include "hairpin/base/file.h"
 #include "hairpin/tensor/convert.h"
 
 namespace hairpin::checkpoint {
@@ -32,6 +33,7 @@ void load_weights(models::ModelPart& part, const hf::ModelDirectory& model) {
     const auto& source = file_tensor(model, held.name);
     copy_from_bytes(held.value, source.bytes, source.info.dtype);
   }
+  for (const auto& [name, tensor] : model.files.tensors()) release_mapped(tensor.bytes);
 }
 
 std::vector<safetensors::Source> weight_sources(models::ModelPart& part,

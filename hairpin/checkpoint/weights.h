@@ -22,7 +22,8 @@ struct HeldTensor {
 std::vector<HeldTensor> held_tensors(models::ModelPart& part);
 
 // Fills the part's parameters from the directory; each tensor is converted to fp32, which is exact.
-// `model` was opened for this part's layers, so its tensors are known to be there.
+// `model` was opened for this part's layers, so its tensors are known to be there; its mapped pages
+// are released.
 void load_weights(models::ModelPart& part, const hf::ModelDirectory& model);
 
 // For writing: each held tensor in the dtype it has in `origin`, rounded to nearest even.

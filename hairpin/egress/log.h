@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,10 +26,6 @@ class LogWriter {
   // One frame of `frame_bytes` bytes. After a failed write every later call fails too. After
   // `close`: an error, for a frame the log cannot hold must not leave.
   Result<void> append(const wire::Message& message, std::uint64_t frame_bytes);
-
-  // The same for a link's observer: throws std::runtime_error with the sentence, which keeps the
-  // frame from being sent. The writer must outlive the link.
-  std::function<void(const wire::Message&, std::uint64_t)> observer();
 
   // Writes the closing record, which proves that no line is missing at the end.
   Result<void> close();

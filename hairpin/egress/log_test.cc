@@ -207,17 +207,14 @@ TEST_F(EgressLog, NothingIsOverwrittenAndNothingFollowsTheClose) {
   write();
   EXPECT_EQ(LogWriter::create(path()).error().kind, ErrorKind::bad_input);
   auto log = LogWriter::create(directory_ / "second.jsonl").value();
-  const auto observer = log.observer();
-  observer(wire::Heartbeat{}, 40);
+  ASSERT_TRUE(log.append(wire::Heartbeat{}, 40));
   ASSERT_TRUE(log.close());
   EXPECT_FALSE(log.append(wire::Heartbeat{}, 40));
-  EXPECT_THROW(observer(wire::Heartbeat{}, 40), std::runtime_error);
   EXPECT_EQ(verify(directory_ / "second.jsonl").value().all, (Totals{1, 40}));
 }
 
 TEST_F(EgressLog, AFullDiskStopsTheFrames) {
   auto log = LogWriter::create(path()).value();
-  const auto observer = log.observer();
   rlimit before{};
   ::getrlimit(RLIMIT_FSIZE, &before);
   const rlimit full{std::filesystem::file_size(path()), before.rlim_max};
@@ -229,7 +226,6 @@ TEST_F(EgressLog, AFullDiskStopsTheFrames) {
   ASSERT_FALSE(first);
   EXPECT_NE(first.error().message.find("nothing more may leave this site"), std::string::npos);
   EXPECT_FALSE(log.append(wire::Heartbeat{}, 40));  // though there is room again
-  EXPECT_THROW(observer(wire::Heartbeat{}, 40), std::runtime_error);
   EXPECT_FALSE(log.close());
 }
 

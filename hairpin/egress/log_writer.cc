@@ -90,13 +90,6 @@ Result<void> LogWriter::append(const wire::Message& message, std::uint64_t frame
   return impl_->append(message, frame_bytes);
 }
 
-std::function<void(const wire::Message&, std::uint64_t)> LogWriter::observer() {
-  return [impl = impl_.get()](const wire::Message& message, std::uint64_t frame_bytes) {
-    if (const auto added = impl->append(message, frame_bytes); !added)
-      throw std::runtime_error(added.error().message);
-  };
-}
-
 Result<void> LogWriter::close() {
   const std::lock_guard lock(impl_->mutex);
   HAIRPIN_CHECK_OK(

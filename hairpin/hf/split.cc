@@ -75,17 +75,26 @@ Result<void> check_pair(const ModelDirectory& edge, const ModelDirectory& cloud)
   return {};
 }
 
+// Whether `path` is `directory` or below it.
+bool lies_in(const fs::path& path, const fs::path& directory) {
+  const auto relative = fs::absolute(path).lexically_normal().lexically_relative(
+      fs::absolute(directory).lexically_normal());
+  return relative.empty() || *relative.begin() != "..";
+}
+
 }  // namespace
 
 Result<void> split(const SplitOptions& options) {
   HAIRPIN_CHECK_OK(arch::check_cuts(options.layers, options.allow_plaintext_cut));
   HAIRPIN_TRY(const auto model, open_whole(options.source));
   HAIRPIN_CHECK_OK(arch::place(options.layers, model.architecture.num_hidden_layers));
+  if (lies_in(options.edge, options.cloud) || lies_in(options.cloud, options.edge))
+    return bad_input(
+        "--edge \"{}\" and --cloud \"{}\" lie in one another; each site needs a directory of its "
+        "own",
+        options.edge.string(), options.cloud.string());
   HAIRPIN_TRY(auto edge, StagedDirectory::create(options.edge, "--edge"));
   HAIRPIN_TRY(auto cloud, StagedDirectory::create(options.cloud, "--cloud"));
-  if (edge.target() == cloud.target())
-    return bad_input("--edge and --cloud are both \"{}\"; each site needs a directory of its own",
-                     options.edge.string());
   HAIRPIN_TRY(const auto source, identity(model));
   HAIRPIN_CHECK_OK(write_half(model, source, Half::edge, options, edge.path()));
   HAIRPIN_CHECK_OK(write_half(model, source, Half::cloud, options, cloud.path()));

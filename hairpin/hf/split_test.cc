@@ -128,7 +128,9 @@ TEST_F(SplitTiny, WritesNothingWhenItRefuses) {
   EXPECT_THAT(with([](auto& o) { o.layers = {0, 3, 1}; }), HasSubstr("allow_plaintext_cut"));
   EXPECT_THAT(with([](auto& o) { o.layers = {1, 3, 1}; }), HasSubstr("sum is 5"));
   EXPECT_THAT(with([](auto& o) { o.layers = {2, 2}; }), HasSubstr("at least three"));
-  EXPECT_THAT(with([](auto& o) { o.cloud = o.edge; }), HasSubstr("both"));
+  for (const auto* nested : {"", "cloud", "a/b"})
+    EXPECT_THAT(with([&](auto& o) { o.cloud = o.edge / nested; }), HasSubstr("lie in one another"));
+  EXPECT_THAT(with([](auto& o) { o.edge = o.cloud / "edge"; }), HasSubstr("lie in one another"));
   EXPECT_THAT(with([&](auto& o) { o.cloud = root / "m"; }), HasSubstr("--cloud"));
   EXPECT_THAT(with([&](auto& o) { o.edge = root / "m"; }), HasSubstr("already in use"));
   EXPECT_THAT(with([&](auto& o) { o.source = root / "none"; }), HasSubstr("none/config.json"));

@@ -1,6 +1,5 @@
 #include "hairpin/hf/staged_directory.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 #include <utility>
+
+#include "hairpin/base/file.h"
 
 namespace hairpin::hf {
 namespace {
@@ -21,35 +22,11 @@ fs::path without_trailing_slash(const fs::path& path) {
   return normal.has_filename() ? normal : normal.parent_path();
 }
 
-Result<void> check_free(const fs::path& target, std::string_view key) {
-  std::error_code code;
-  const auto status = fs::status(target, code);
-  if (!fs::exists(status)) return {};
-  if (!fs::is_directory(status))
-    return bad_input("{} = \"{}\": exists and is not a directory; choose another", key,
-                     target.string());
-  if (!fs::is_empty(target, code) || code)
-    return bad_input("{} = \"{}\": already in use; choose another or remove it", key,
-                     target.string());
-  return {};
-}
-
-Result<void> sync_directory(const fs::path& directory) {
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = fd >= 0 && ::fsync(fd) == 0;
-  const std::string reason = std::strerror(errno);
-  if (fd >= 0) ::close(fd);
-  if (!synced)
-    return fail(ErrorKind::internal, "{}: cannot sync the directory: {}", directory.string(),
-                reason);
-  return {};
-}
-
 }  // namespace
 
 Result<StagedDirectory> StagedDirectory::create(const fs::path& target, std::string_view key) {
   const auto clean = fs::absolute(without_trailing_slash(target));
-  HAIRPIN_CHECK_OK(check_free(target, key));
+  HAIRPIN_CHECK_OK(check_output_directory(target, key));
   std::error_code code;
   fs::create_directories(clean.parent_path(), code);
   if (code)

@@ -9,7 +9,8 @@ namespace hairpin::link {
 
 Result<void> make_keys(const std::filesystem::path& directory, const KeyOptions& options) {
   if (options.days < 1 || options.days > 3650)
-    return bad_input("days = {}: the certificates' validity must be 1 to 3650 days", options.days);
+    return bad_input("--days {}: certificates are valid for 1 to 3650 days; give a number of those",
+                     options.days);
   HAIRPIN_CHECK_OK(create_output_directory(directory, "the keys' directory"));
   const auto authority = CertificateAuthority::create({.days = options.days});
   for (const auto role : {wire::Role::edge, wire::Role::cloud}) {

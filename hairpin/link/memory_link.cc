@@ -17,7 +17,7 @@ class MemoryConnection {
         down_(pipe_options(options, options.delay_down, "down", options.cloud_sent), cloud_,
               edge_) {}
 
-  const std::shared_ptr<Mailbox>& mailbox(wire::Role role) const {
+  const std::shared_ptr<Endpoint>& endpoint(wire::Role role) const {
     return role == wire::Role::edge ? edge_ : cloud_;
   }
   MemoryPipe& pipe_from(wire::Role role) { return role == wire::Role::edge ? up_ : down_; }
@@ -43,36 +43,36 @@ class MemoryConnection {
 
   const std::optional<std::uint64_t> cut_after_;
   std::atomic<std::uint64_t> passed_{0};
-  const std::shared_ptr<Mailbox> edge_ = std::make_shared<Mailbox>(wire::Role::edge);
-  const std::shared_ptr<Mailbox> cloud_ = std::make_shared<Mailbox>(wire::Role::cloud);
+  const std::shared_ptr<Endpoint> edge_ = std::make_shared<Endpoint>(wire::Role::edge);
+  const std::shared_ptr<Endpoint> cloud_ = std::make_shared<Endpoint>(wire::Role::cloud);
   MemoryPipe up_, down_;
 };
 
 class MemoryLink : public Link {
  public:
   MemoryLink(std::shared_ptr<MemoryConnection> connection, wire::Role role)
-      : connection_(std::move(connection)), role_(role), mailbox_(connection_->mailbox(role)) {}
+      : connection_(std::move(connection)), role_(role), endpoint_(connection_->endpoint(role)) {}
 
   ~MemoryLink() override {
-    mailbox_->drain();
-    mailbox_->close({ErrorKind::link_lost, "the link was closed on this side"});
+    endpoint_->drain();
+    endpoint_->close({ErrorKind::link_lost, "the link was closed on this side"});
     connection_->pipe_from(role_).source_gone();
   }
 
-  Result<void> send(wire::Message message) override { return mailbox()->send(std::move(message)); }
-  Result<wire::Message> receive() override { return mailbox()->receive(); }
-  void fail(Error reason) override { mailbox()->fail(std::move(reason)); }
-  Result<void> flush() override { return mailbox()->flush(); }
-  void set_max_frame_bytes(std::uint64_t bytes) override { mailbox()->set_max_frame_bytes(bytes); }
-  Traffic sent() const override { return mailbox()->sent(); }
-  Traffic received() const override { return mailbox()->received(); }
+  Result<void> send(wire::Message message) override { return endpoint()->send(std::move(message)); }
+  Result<wire::Message> receive() override { return endpoint()->receive(); }
+  void fail(Error reason) override { endpoint()->fail(std::move(reason)); }
+  Result<void> flush() override { return endpoint()->flush(); }
+  void set_max_frame_bytes(std::uint64_t bytes) override { endpoint()->set_max_frame_bytes(bytes); }
+  Traffic sent() const override { return endpoint()->sent(); }
+  Traffic received() const override { return endpoint()->received(); }
 
  private:
-  std::shared_ptr<Mailbox> mailbox() const { return mailbox_; }  // a copy, see mailbox.h
+  std::shared_ptr<Endpoint> endpoint() const { return endpoint_; }  // a copy, see endpoint.h
 
   std::shared_ptr<MemoryConnection> connection_;
   wire::Role role_;
-  std::shared_ptr<Mailbox> mailbox_;
+  std::shared_ptr<Endpoint> endpoint_;
 };
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace hairpin::link {
 
-MemoryPipe::MemoryPipe(PipeOptions options, std::shared_ptr<Mailbox> source,
-                       std::shared_ptr<Mailbox> target)
+MemoryPipe::MemoryPipe(PipeOptions options, std::shared_ptr<Endpoint> source,
+                       std::shared_ptr<Endpoint> target)
     : options_(std::move(options)),
       source_(std::move(source)),
       target_(std::move(target)),

@@ -1,4 +1,4 @@
-// One direction of the in-memory link: a thread that takes messages from one end's mailbox and
+// One direction of the in-memory link: a thread that takes messages from one end's endpoint and
 // puts them into the other's when they are due. Used by memory_link.cc only.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <tuple>
 
 #include "hairpin/base/random.h"
-#include "hairpin/link/mailbox.h"
+#include "hairpin/link/endpoint.h"
 
 namespace hairpin::link {
 
@@ -29,7 +29,8 @@ struct PipeOptions {
 
 class MemoryPipe {
  public:
-  MemoryPipe(PipeOptions options, std::shared_ptr<Mailbox> source, std::shared_ptr<Mailbox> target);
+  MemoryPipe(PipeOptions options, std::shared_ptr<Endpoint> source,
+             std::shared_ptr<Endpoint> target);
   ~MemoryPipe();  // what is on its way is lost
 
   // The source's end was destroyed: after what is on its way, the target learns of it.
@@ -50,7 +51,7 @@ class MemoryPipe {
   Clock::time_point due_time(const wire::Message& message);
 
   PipeOptions options_;
-  const std::shared_ptr<Mailbox> source_, target_;
+  const std::shared_ptr<Endpoint> source_, target_;
 
   // The pipe's thread only.
   std::list<Flight> flights_;  // by due time, then in order of sending

@@ -6,15 +6,15 @@
 
 namespace hairpin::link {
 
-std::optional<Bytes> frame_to_send(Mailbox& mailbox, const wire::Message& message,
+std::optional<Bytes> frame_to_send(Endpoint& endpoint, const wire::Message& message,
                                    std::uint64_t sequence, const SentObserver& observer) {
   try {
     auto frame = wire::encode(message, sequence);
     if (observer) observer(message, frame.size());
     return frame;
   } catch (const std::exception& error) {
-    mailbox.not_written();
-    mailbox.refuse({ErrorKind::internal, error.what()});
+    endpoint.not_written();
+    endpoint.refuse({ErrorKind::internal, error.what()});
     return std::nullopt;
   }
 }

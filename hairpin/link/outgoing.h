@@ -3,13 +3,13 @@
 
 #include <optional>
 
-#include "hairpin/link/mailbox.h"
+#include "hairpin/link/endpoint.h"
 
 namespace hairpin::link {
 
 // Encodes and shows the frame to `observer`. Empty when the message is malformed or the observer
-// threw: the mailbox is then refused with the reason and the frame must not be sent.
-std::optional<Bytes> frame_to_send(Mailbox& mailbox, const wire::Message& message,
+// threw: the endpoint is then refused with the reason and the frame must not be sent.
+std::optional<Bytes> frame_to_send(Endpoint& endpoint, const wire::Message& message,
                                    std::uint64_t sequence, const SentObserver& observer);
 
 // Whether nothing may follow this message.

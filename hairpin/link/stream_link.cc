@@ -10,7 +10,7 @@
 #include <optional>
 #include <thread>
 
-#include "hairpin/link/mailbox.h"
+#include "hairpin/link/endpoint.h"
 #include "hairpin/link/outgoing.h"
 #include "hairpin/wire/frame.h"
 
@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLinger{1000};
 
 // Three coroutines on one thread: a reader, a writer, and a watch that sends heartbeats and ends
-// what does not end by itself. All members but the mailbox belong to that thread.
+// what does not end by itself. All members but the endpoint belong to that thread.
 class Connection {
  public:
   Connection(std::shared_ptr<asio::io_context> io, std::unique_ptr<ByteStream> stream,
@@ -32,10 +32,10 @@ class Connection {
       : io_(std::move(io)),
         stream_(std::move(stream)),
         options_(std::move(options)),
-        mailbox_(std::make_shared<Mailbox>(options_.own)),
+        endpoint_(std::make_shared<Endpoint>(options_.own)),
         wake_writer_(*io_),
         tick_(*io_) {
-    mailbox_->set_wakeup([this] { asio::post(*io_, [this] { wake_writer_.cancel(); }); });
+    endpoint_->set_wakeup([this] { asio::post(*io_, [this] { wake_writer_.cancel(); }); });
     asio::co_spawn(*io_, read(), asio::detached);
     asio::co_spawn(*io_, write(), asio::detached);
     asio::co_spawn(*io_, watch(), asio::detached);
@@ -43,14 +43,14 @@ class Connection {
   }
 
   ~Connection() {
-    mailbox_->drain();
-    mailbox_->close({ErrorKind::link_lost, "the link was closed on this side"});
+    endpoint_->drain();
+    endpoint_->close({ErrorKind::link_lost, "the link was closed on this side"});
     asio::post(*io_, [this] { leave(); });
     thread_.join();
-    mailbox_->set_wakeup(nullptr);
+    endpoint_->set_wakeup(nullptr);
   }
 
-  const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
+  const std::shared_ptr<Endpoint>& endpoint() const { return endpoint_; }
 
  private:
   void run();
@@ -72,7 +72,7 @@ class Connection {
   const std::shared_ptr<asio::io_context> io_;
   const std::unique_ptr<ByteStream> stream_;
   const StreamLinkOptions options_;
-  const std::shared_ptr<Mailbox> mailbox_;
+  const std::shared_ptr<Endpoint> endpoint_;
   asio::steady_timer wake_writer_, tick_;
 
   std::vector<std::byte> body_;
@@ -94,9 +94,9 @@ void Connection::run() {
   try {
     io_->run();
   } catch (const std::exception& error) {
-    // Memory for a frame, at worst; the mailbox must not leave anybody waiting.
+    // Memory for a frame, at worst; the endpoint must not leave anybody waiting.
     close_socket();
-    mailbox_->close({ErrorKind::internal, error.what()});
+    endpoint_->close({ErrorKind::internal, error.what()});
   }
 }
 
@@ -115,7 +115,7 @@ asio::awaitable<void> Connection::read() {
 // While the program is behind with receiving, TCP makes the peer wait.
 asio::awaitable<void> Connection::wait_for_room() {
   asio::steady_timer pause(*io_);
-  while (mailbox_->crowded() && !closed_) {
+  while (endpoint_->crowded() && !closed_) {
     asio::error_code ignored;
     pause.expires_after(milliseconds(5));
     co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
@@ -128,16 +128,16 @@ asio::awaitable<bool> Connection::read_frame() {
   std::array<std::byte, wire::kHeaderBytes> head;
   const bool have_head = co_await read_exactly(head);
   if (!have_head) co_return false;
-  const auto header = wire::decode_header(head, mailbox_->max_frame_bytes());
+  const auto header = wire::decode_header(head, endpoint_->max_frame_bytes());
   if (!header) {
-    mailbox_->refuse(header.error());
+    endpoint_->refuse(header.error());
     co_return false;
   }
   if (header->sequence != next_received_++) {
-    mailbox_->refuse({ErrorKind::peer,
-                      fmt::format("{} sent frame {} where frame {} was due; install the same "
-                                  "release of Hairpin on both sites",
-                                  mailbox_->peer_name(), header->sequence, next_received_ - 1)});
+    endpoint_->refuse({ErrorKind::peer,
+                       fmt::format("{} sent frame {} where frame {} was due; install the same "
+                                   "release of Hairpin on both sites",
+                                   endpoint_->peer_name(), header->sequence, next_received_ - 1)});
     co_return false;
   }
   if (body_.size() < header->body_bytes) body_.resize(header->body_bytes);
@@ -146,10 +146,10 @@ asio::awaitable<bool> Connection::read_frame() {
   if (!have_body) co_return false;
   auto message = wire::decode_body(*header, body);
   if (!message) {
-    mailbox_->refuse(message.error());
+    endpoint_->refuse(message.error());
     co_return false;
   }
-  peer_done_ = !mailbox_->deliver(std::move(*message), wire::kHeaderBytes + body.size());
+  peer_done_ = !endpoint_->deliver(std::move(*message), wire::kHeaderBytes + body.size());
   co_return !peer_done_;
 }
 
@@ -160,7 +160,7 @@ asio::awaitable<bool> Connection::read_exactly(std::span<std::byte> bytes) {
     if (error) {
       // A failed write is the better reason where this side closed the socket because of it.
       const bool own_close = closed_ && write_error_.has_value();
-      mailbox_->close(own_close ? *write_error_ : stream_->explain(error, options_.own));
+      endpoint_->close(own_close ? *write_error_ : stream_->explain(error, options_.own));
       close_socket();
       co_return false;
     }
@@ -174,13 +174,13 @@ asio::awaitable<bool> Connection::read_exactly(std::span<std::byte> bytes) {
 // word.
 asio::awaitable<void> Connection::discard_until_end() {
   peer_done_ = true;
-  if (mailbox_->ended()) close_within(kLinger);
+  if (endpoint_->ended()) close_within(kLinger);
   std::array<std::byte, 16384> scrap;
   asio::error_code error;
   while (!error) {
     co_await stream_->read_some(asio::buffer(scrap), error);
   }
-  mailbox_->close(stream_->explain(error, options_.own));
+  endpoint_->close(stream_->explain(error, options_.own));
 }
 
 // g++ 12 miscompiles a co_await inside a condition or with a temporary that has a destructor: in
@@ -201,13 +201,13 @@ asio::awaitable<void> Connection::write() {
 }
 
 std::optional<wire::Message> Connection::next_message() {
-  auto message = mailbox_->next_to_send();
+  auto message = endpoint_->next_to_send();
   if (!message && std::exchange(heartbeat_due_, false)) message = wire::Heartbeat{heartbeats_++};
   return message;
 }
 
 asio::awaitable<void> Connection::write_one(const wire::Message& message) {
-  const auto frame = frame_to_send(*mailbox_, message, next_sent_, options_.sent);
+  const auto frame = frame_to_send(*endpoint_, message, next_sent_, options_.sent);
   if (!frame) co_return;
   ++next_sent_;
   asio::error_code error;
@@ -221,7 +221,7 @@ asio::awaitable<void> Connection::write_one(const wire::Message& message) {
   last_sent_ = Clock::now();
   heartbeat_due_ = false;
   own_done_ = is_last_word(message);
-  mailbox_->written(frame->size());
+  endpoint_->written(frame->size());
   if (std::holds_alternative<wire::Refusal>(message)) finish();
 }
 
@@ -241,11 +241,12 @@ void Connection::check_clocks() {
   // A process that was itself stopped must not hold the silence against the peer.
   if (now - std::exchange(last_tick_, now) > options_.peer_timeout / 2) last_byte_ = now;
   if (close_at_ && now >= *close_at_) return close_socket();
-  if (mailbox_->ended()) return close_within(kLinger);
+  if (endpoint_->ended()) return close_within(kLinger);
   if (!peer_done_ && now - last_byte_ > options_.peer_timeout)
-    mailbox_->refuse({ErrorKind::link_lost,
-                      fmt::format("not a byte from {} for {:g} s; it hangs or the network is down",
-                                  mailbox_->peer_name(), options_.peer_timeout.count() / 1000.0)});
+    endpoint_->refuse(
+        {ErrorKind::link_lost,
+         fmt::format("not a byte from {} for {:g} s; it hangs or the network is down",
+                     endpoint_->peer_name(), options_.peer_timeout.count() / 1000.0)});
   if (!own_done_ && now - last_sent_ >= options_.heartbeat_interval) {
     heartbeat_due_ = true;
     wake_writer_.cancel();
@@ -288,16 +289,16 @@ class StreamLink : public Link {
              StreamLinkOptions options)
       : connection_(std::move(io), std::move(stream), std::move(options)) {}
 
-  Result<void> send(wire::Message message) override { return mailbox()->send(std::move(message)); }
-  Result<wire::Message> receive() override { return mailbox()->receive(); }
-  void fail(Error reason) override { mailbox()->fail(std::move(reason)); }
-  Result<void> flush() override { return mailbox()->flush(); }
-  void set_max_frame_bytes(std::uint64_t bytes) override { mailbox()->set_max_frame_bytes(bytes); }
-  Traffic sent() const override { return mailbox()->sent(); }
-  Traffic received() const override { return mailbox()->received(); }
+  Result<void> send(wire::Message message) override { return endpoint()->send(std::move(message)); }
+  Result<wire::Message> receive() override { return endpoint()->receive(); }
+  void fail(Error reason) override { endpoint()->fail(std::move(reason)); }
+  Result<void> flush() override { return endpoint()->flush(); }
+  void set_max_frame_bytes(std::uint64_t bytes) override { endpoint()->set_max_frame_bytes(bytes); }
+  Traffic sent() const override { return endpoint()->sent(); }
+  Traffic received() const override { return endpoint()->received(); }
 
  private:
-  std::shared_ptr<Mailbox> mailbox() const { return connection_.mailbox(); }  // see mailbox.h
+  std::shared_ptr<Endpoint> endpoint() const { return connection_.endpoint(); }  // see endpoint.h
 
   Connection connection_;
 };

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <thread>
 
 #include "hairpin/base/check.h"
@@ -15,26 +16,28 @@ namespace {
 
 using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 
-// y = h h with h = 2 x; notes when h, which the graph keeps, is freed.
+// y = h h with h = 2 x; notes when h, which the graph keeps, and y are freed.
 class SquareSegment : public models::Segment {
  public:
   SquareSegment() : Segment({}) {}
   Tensor forward(const Tensor& x, const models::MicrobatchInput&) override {
     const Tensor h = x * 2.0;
-    kept_.emplace_back(h.storage().getWeakStorageImpl());
     Tensor y = h * h;
+    kept_.push_back({h.storage().getWeakStorageImpl(), y.storage().getWeakStorageImpl()});
     if (on_backward) y.register_hook([this](const Tensor&) { on_backward(); });
     return y;
   }
   Tensor extend(const Tensor& x, const models::MicrobatchInput&, nn::KeyValueCache&) override {
     return x;
   }
-  bool freed(std::size_t call) const { return kept_.at(call).expired(); }
+  bool freed(std::size_t call) const {
+    return kept_.at(call)[0].expired() && kept_.at(call)[1].expired();
+  }
 
   std::function<void()> on_backward;
 
  private:
-  std::vector<WeakStorage> kept_;
+  std::vector<std::array<WeakStorage, 2>> kept_;
 };
 
 const auto kNoInput = std::make_shared<const models::MicrobatchInput>();

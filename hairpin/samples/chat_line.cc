@@ -21,15 +21,6 @@ std::optional<Role> role_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::string_view name_of(Role role) {
-  switch (role) {
-    case Role::system: return "system";
-    case Role::user: return "user";
-    case Role::assistant: break;
-  }
-  return "assistant";
-}
-
 // Reasons quote little of a line: it may be long, and it is a user's data.
 std::string excerpt(std::string_view text) {
   constexpr std::size_t kMost = 40;
@@ -66,8 +57,8 @@ Result<void> check_order(const std::vector<Message>& messages) {
     const Role role = messages[i].role;
     if (i == 0 && role == Role::system) continue;
     if (role != expected)
-      return bad_input("message {} is from \"{}\" where \"{}\" is due", i + 1, name_of(role),
-                       name_of(expected));
+      return bad_input("message {} is from \"{}\" where \"{}\" is due", i + 1,
+                       tokenizer::role_name(role), tokenizer::role_name(expected));
     if (role == Role::assistant && is_blank(messages[i].content))
       return bad_input("the answer in message {} is empty", i + 1);
     expected = role == Role::user ? Role::assistant : Role::user;

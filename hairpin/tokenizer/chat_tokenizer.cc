@@ -82,7 +82,11 @@ Result<std::int32_t> special_id(const Tokenizer& tokenizer, std::string_view con
   return *id;
 }
 
-std::string_view name_of(Role role) {
+constexpr std::size_t kNotTrained = static_cast<std::size_t>(-1);
+
+}  // namespace
+
+std::string_view role_name(Role role) {
   switch (role) {
     case Role::system: return "system";
     case Role::user: return "user";
@@ -90,10 +94,6 @@ std::string_view name_of(Role role) {
   }
   return "assistant";
 }
-
-constexpr std::size_t kNotTrained = static_cast<std::size_t>(-1);
-
-}  // namespace
 
 Result<ChatTokenizer> ChatTokenizer::load(const std::filesystem::path& model_directory) {
   ChatTokenizer chat;
@@ -133,7 +133,7 @@ Result<std::vector<std::int32_t>> ChatTokenizer::render_prompt(
 
 Result<void> ChatTokenizer::append_turn(const Message& message, ChatTokens& out) const {
   const bool answer = message.role == Role::assistant;
-  const std::string header = std::string(name_of(message.role)) + "\n";
+  const std::string header = std::string(role_name(message.role)) + "\n";
   if (const AddedToken* token = tokenizer_->first_special_in(header + message.content))
     return bad_input("the content holds the special token \"{}\", which could forge a turn",
                      token->content);

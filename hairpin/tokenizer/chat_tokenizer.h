@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hairpin/base/result.h"
@@ -19,6 +20,7 @@ class Tokenizer;
 enum class ChatTemplate;
 
 enum class Role { system, user, assistant };
+std::string_view role_name(Role role);  // "system", "user", "assistant"
 
 struct Message {
   Role role = Role::user;

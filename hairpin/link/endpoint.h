@@ -19,9 +19,9 @@
 
 namespace hairpin::link {
 
-class Mailbox {
+class Endpoint {
  public:
-  explicit Mailbox(wire::Role own);
+  explicit Endpoint(wire::Role own);
 
   wire::Role own() const { return own_; }
   wire::Role peer() const;
@@ -43,7 +43,7 @@ class Mailbox {
   // For the transport.
 
   // Called from any thread when there is something new to send; null takes it away, and after that
-  // returns it is not called again. It must not call back into the mailbox.
+  // returns it is not called again. It must not call back into the endpoint.
   void set_wakeup(std::function<void()> wakeup);
   // The next message to write; each is followed by one `written` or `not_written`, or by `close`.
   // After a Goodbye or a Refusal there is nothing more.

@@ -1,4 +1,4 @@
-#include "hairpin/link/mailbox.h"
+#include "hairpin/link/endpoint.h"
 
 #include <chrono>
 #include <utility>
@@ -25,15 +25,15 @@ wire::Refusal refusal_for(const Error& reason, wire::Role own) {
 
 }  // namespace
 
-Mailbox::Mailbox(wire::Role own) : own_(own) {}
+Endpoint::Endpoint(wire::Role own) : own_(own) {}
 
-wire::Role Mailbox::peer() const {
+wire::Role Endpoint::peer() const {
   return own_ == wire::Role::edge ? wire::Role::cloud : wire::Role::edge;
 }
 
-std::string Mailbox::peer_name() const { return fmt::format("the {}", wire::role_name(peer())); }
+std::string Endpoint::peer_name() const { return fmt::format("the {}", wire::role_name(peer())); }
 
-Result<void> Mailbox::send(wire::Message message) {
+Result<void> Endpoint::send(wire::Message message) {
   {
     const std::lock_guard lock(mutex_);
     const bool goodbye = std::holds_alternative<wire::Goodbye>(message);
@@ -50,7 +50,7 @@ Result<void> Mailbox::send(wire::Message message) {
   return {};
 }
 
-Result<wire::Message> Mailbox::receive() {
+Result<wire::Message> Endpoint::receive() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return ended_ || peer_goodbye_ || !incoming_.empty(); });
   if (incoming_.empty()) return tl::unexpected(ended_ ? *ended_ : session_over());
@@ -60,14 +60,14 @@ Result<wire::Message> Mailbox::receive() {
   return std::move(received.message);
 }
 
-Result<void> Mailbox::flush() {
+Result<void> Endpoint::flush() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return ended_ || (outgoing_.empty() && !writing_); });
   if (ended_ && !(peer_goodbye_ && !lost_outgoing_)) return tl::unexpected(*ended_);
   return {};
 }
 
-void Mailbox::fail(Error reason) {
+void Endpoint::fail(Error reason) {
   {
     const std::lock_guard lock(mutex_);
     if (ended_) return;
@@ -82,7 +82,7 @@ void Mailbox::fail(Error reason) {
   changed_.wait_for(lock, kTellPeer, [&] { return closed_ || (outgoing_.empty() && !writing_); });
 }
 
-void Mailbox::refuse(Error reason) {
+void Endpoint::refuse(Error reason) {
   {
     const std::lock_guard lock(mutex_);
     if (ended_) return;
@@ -92,7 +92,7 @@ void Mailbox::refuse(Error reason) {
   wake();
 }
 
-void Mailbox::close(Error reason) {
+void Endpoint::close(Error reason) {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   if (!ended_) {
@@ -103,11 +103,11 @@ void Mailbox::close(Error reason) {
   changed_.notify_all();
 }
 
-Error Mailbox::session_over() const {
+Error Endpoint::session_over() const {
   return {ErrorKind::link_lost, fmt::format("{} has ended the session", peer_name())};
 }
 
-bool Mailbox::deliver(wire::Message message, std::uint64_t frame_bytes) {
+bool Endpoint::deliver(wire::Message message, std::uint64_t frame_bytes) {
   const std::lock_guard lock(mutex_);
   ++received_.messages;
   received_.bytes += frame_bytes;
@@ -125,12 +125,12 @@ bool Mailbox::deliver(wire::Message message, std::uint64_t frame_bytes) {
   return !peer_goodbye_;
 }
 
-bool Mailbox::crowded() const {
+bool Endpoint::crowded() const {
   const std::lock_guard lock(mutex_);
   return !ended_ && incoming_bytes_ > kCrowdedFrames * max_frame_bytes_;
 }
 
-std::optional<wire::Message> Mailbox::next_to_send() {
+std::optional<wire::Message> Endpoint::next_to_send() {
   const std::lock_guard lock(mutex_);
   transport_thread_ = std::this_thread::get_id();
   if (outgoing_.empty() || closed_) return std::nullopt;
@@ -140,7 +140,7 @@ std::optional<wire::Message> Mailbox::next_to_send() {
   return message;
 }
 
-void Mailbox::written(std::uint64_t frame_bytes) {
+void Endpoint::written(std::uint64_t frame_bytes) {
   const std::lock_guard lock(mutex_);
   writing_ = false;
   ++sent_.messages;
@@ -148,7 +148,7 @@ void Mailbox::written(std::uint64_t frame_bytes) {
   changed_.notify_all();
 }
 
-void Mailbox::not_written() {
+void Endpoint::not_written() {
   const std::lock_guard lock(mutex_);
   writing_ = false;
   lost_outgoing_ = true;
@@ -156,7 +156,7 @@ void Mailbox::not_written() {
 }
 
 // Nothing more is written but a Refusal; a goodbye that comes too late is no loss.
-void Mailbox::end_with(Error reason) {
+void Endpoint::end_with(Error reason) {
   const bool refusing =
       !outgoing_.empty() && std::holds_alternative<wire::Refusal>(outgoing_.back());
   if (!refusing) {
@@ -169,7 +169,7 @@ void Mailbox::end_with(Error reason) {
   changed_.notify_all();
 }
 
-void Mailbox::queue_refusal(const Error& reason) {
+void Endpoint::queue_refusal(const Error& reason) {
   const bool goodbye_unsaid =
       !outgoing_.empty() && std::holds_alternative<wire::Goodbye>(outgoing_.back());
   lost_outgoing_ = true;
@@ -177,27 +177,27 @@ void Mailbox::queue_refusal(const Error& reason) {
   if ((!own_goodbye_ || goodbye_unsaid) && !closed_) outgoing_.push_back(refusal_for(reason, own_));
 }
 
-void Mailbox::set_wakeup(std::function<void()> wakeup) {
+void Endpoint::set_wakeup(std::function<void()> wakeup) {
   const std::lock_guard lock(wakeup_mutex_);
   wakeup_ = std::move(wakeup);
 }
 
-void Mailbox::wake() {
+void Endpoint::wake() {
   const std::lock_guard lock(wakeup_mutex_);
   if (wakeup_) wakeup_();
 }
 
-Traffic Mailbox::sent() const {
+Traffic Endpoint::sent() const {
   const std::lock_guard lock(mutex_);
   return sent_;
 }
 
-Traffic Mailbox::received() const {
+Traffic Endpoint::received() const {
   const std::lock_guard lock(mutex_);
   return received_;
 }
 
-void Mailbox::drain() {
+void Endpoint::drain() {
   std::unique_lock lock(mutex_);
   const auto told = [&] { return closed_ || (outgoing_.empty() && !writing_); };
   if (ended_) {
@@ -207,7 +207,7 @@ void Mailbox::drain() {
   }
 }
 
-bool Mailbox::ended() const {
+bool Endpoint::ended() const {
   const std::lock_guard lock(mutex_);
   return ended_.has_value();
 }

@@ -1,0 +1,31 @@
+#include "hairpin/link/endpoint.h"
+
+#include <gtest/gtest.h>
+
+namespace hairpin::link {
+namespace {
+
+wire::Message chunk() { return wire::WeightsChunk{.entry = 0, .offset = 0, .payload = Bytes(1)}; }
+
+TEST(Endpoint, IsCrowdedUntilTheProgramReceives) {
+  Endpoint endpoint(wire::Role::edge);
+  endpoint.set_max_frame_bytes(100);
+  for (int i = 0; i < 4; ++i) endpoint.deliver(chunk(), 100);
+  EXPECT_FALSE(endpoint.crowded());
+  endpoint.deliver(chunk(), 1);
+  EXPECT_TRUE(endpoint.crowded());
+  ASSERT_TRUE(endpoint.receive());
+  EXPECT_FALSE(endpoint.crowded());
+}
+
+TEST(Endpoint, AnEndedOneIsNotCrowded) {
+  Endpoint endpoint(wire::Role::edge);
+  endpoint.set_max_frame_bytes(1);
+  endpoint.deliver(chunk(), 100);
+  ASSERT_TRUE(endpoint.crowded());
+  endpoint.close({ErrorKind::link_lost, "cut"});
+  EXPECT_FALSE(endpoint.crowded());
+}
+
+}  // namespace
+}  // namespace hairpin::link
