@@ -73,14 +73,25 @@ void release_mapped(ByteSpan bytes) {
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
+std::optional<std::filesystem::path> hidden_sibling(
+    const std::filesystem::path& path, const std::function<bool(const char* name)>& create) {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    auto name = path;
+    name.replace_filename(fmt::format(".{}.{}-{}", path.filename().string(), ::getpid(), attempt));
+    if (create(name.c_str())) return name;
+    if (errno != EEXIST) break;
+  }
+  return std::nullopt;
+}
+
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
-  auto temporary = path;
-  temporary.replace_filename("." + path.filename().string() + ".XXXXXX");
-  std::string name = temporary.string();
-  const int fd = ::mkostemp(name.data(), O_CLOEXEC);
-  if (fd < 0) return bad_input("{}: cannot be created: {}", path.string(), errno_text());
-  ::fchmod(fd, 0644);
-  return AtomicFile(path, name, fd);
+  int fd = -1;
+  const auto temporary = hidden_sibling(path, [&](const char* name) {
+    fd = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return fd >= 0;
+  });
+  if (!temporary) return bad_input("{}: cannot be created: {}", path.string(), errno_text());
+  return AtomicFile(path, *temporary, fd);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "hairpin/base/bytes.h"
@@ -32,6 +34,11 @@ class MappedFile {
 // Lets the kernel take back the memory of mapped bytes that have been read for now; a later read
 // brings them back from the file.
 void release_mapped(ByteSpan bytes);
+
+// A name beside PATH that nobody had: `create` tries to make it (its errno counts), with the
+// permissions that the user's umask leaves. Nothing: errno says why.
+std::optional<std::filesystem::path> hidden_sibling(
+    const std::filesystem::path& path, const std::function<bool(const char* name)>& create);
 
 // Writes PATH so that after a crash at any instant PATH is either as before or complete: data goes
 // to a hidden file beside it, is synced, and renamed over PATH by `commit`. Without `commit` the

@@ -121,5 +121,17 @@ TEST_F(File, AnOutputDirectoryIsNewOrEmpty) {
   EXPECT_EQ(read_text_file(path_), "x");
 }
 
+// What is private by the user's umask stays private.
+TEST(AtomicFile, LeavesPermissionsToTheUmask) {
+  const TemporaryDirectory directory;
+  const auto before = ::umask(077);
+  const auto written = write_file_atomic(directory / "f", {});
+  ::umask(before);
+  ASSERT_TRUE(written);
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(directory / "f").permissions(),
+            perms::owner_read | perms::owner_write);
+}
+
 }  // namespace
 }  // namespace hairpin

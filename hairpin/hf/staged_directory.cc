@@ -1,6 +1,5 @@
 #include "hairpin/hf/staged_directory.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,12 +30,12 @@ Result<StagedDirectory> StagedDirectory::create(const fs::path& target, std::str
   fs::create_directories(clean.parent_path(), code);
   if (code)
     return bad_input("{} = \"{}\": cannot be created: {}", key, target.string(), code.message());
-  std::string name = (clean.parent_path() / ("." + clean.filename().string() + ".XXXXXX")).string();
-  if (::mkdtemp(name.data()) == nullptr)
+  const auto name =
+      hidden_sibling(clean, [](const char* path) { return ::mkdir(path, 0777) == 0; });
+  if (!name)
     return bad_input("{} = \"{}\": cannot be created: {}", key, target.string(),
                      std::strerror(errno));
-  ::chmod(name.c_str(), 0755);
-  return StagedDirectory(clean, name);
+  return StagedDirectory(clean, *name);
 }
 
 StagedDirectory::StagedDirectory(StagedDirectory&& other) noexcept

@@ -90,8 +90,7 @@ class Loader {
 
   Result<void> bad(std::string_view reason) {
     if (!options_.skip_bad)
-      return bad_input(R"({}:{}: {}; correct the line, or set data.on_bad_sample = "skip")", file_,
-                       line_, reason);
+      return bad_input("{}:{}: {}; {}", file_, line_, reason, options_.bad_advice);
     ++data_.report.bad;
     log_skipped(reason);
     return {};
@@ -99,10 +98,8 @@ class Loader {
 
   Result<void> too_long(std::int64_t length) {
     if (options_.on_long == LoadOptions::Long::fail)
-      return bad_input(
-          "{}:{}: {} tokens, more than data.sequence_length = {}; raise it, or set "
-          R"(data.on_long_sample = "truncate" or "skip")",
-          file_, line_, length, options_.sequence_length);
+      return bad_input("{}:{}: {} tokens, more than {} = {}; {}", file_, line_, length,
+                       options_.length_name, options_.sequence_length, options_.long_advice);
     ++data_.report.too_long;
     log_skipped(fmt::format("{} tokens, more than data.sequence_length = {}", length,
                             options_.sequence_length));

@@ -35,6 +35,11 @@ struct LoadOptions {
   std::int64_t sequence_length = 512;
   bool skip_bad = false;  // else: the first bad line is an error
   enum class Long { fail, skip, truncate } on_long = Long::fail;
+
+  // How the user can change the above: a job's keys, or a command's flags.
+  std::string length_name = "data.sequence_length";
+  std::string bad_advice = R"(correct the line, or set data.on_bad_sample = "skip")";
+  std::string long_advice = R"(raise it, or set data.on_long_sample = "truncate" or "skip")";
 };
 
 struct Dataset {

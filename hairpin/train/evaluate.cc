@@ -36,7 +36,10 @@ Result<Evaluation> evaluate(const EvaluateOptions& options) {
   HAIRPIN_TRY(auto model, load_whole(options.model, options.sequence_length, options.threads));
   HAIRPIN_TRY(const auto dataset,
               samples::load_chat_jsonl(options.data, model.tokenizer,
-                                       {.sequence_length = options.sequence_length}));
+                                       {.sequence_length = options.sequence_length,
+                                        .length_name = "--sequence-length",
+                                        .bad_advice = "correct the line",
+                                        .long_advice = "raise it, or shorten the sample"}));
   double sum = 0;
   models::MicrobatchInput batch;
   for (const auto& sample : dataset.samples) {
