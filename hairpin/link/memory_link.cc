@@ -1,4 +1,5 @@
 #include "hairpin/link/memory_link.h"
+#include "hairpin/link/endpoint_link.h"
 
 #include <atomic>
 #include <utility>
@@ -48,10 +49,10 @@ class MemoryConnection {
   MemoryPipe up_, down_;
 };
 
-class MemoryLink : public Link {
+class MemoryLink : public EndpointLink {
  public:
   MemoryLink(std::shared_ptr<MemoryConnection> connection, wire::Role role)
-      : connection_(std::move(connection)), role_(role), endpoint_(connection_->endpoint(role)) {}
+      : EndpointLink(connection->endpoint(role)), connection_(std::move(connection)), role_(role) {}
 
   ~MemoryLink() override {
     endpoint_->drain();
@@ -59,20 +60,9 @@ class MemoryLink : public Link {
     connection_->pipe_from(role_).source_gone();
   }
 
-  Result<void> send(wire::Message message) override { return endpoint()->send(std::move(message)); }
-  Result<wire::Message> receive() override { return endpoint()->receive(); }
-  void fail(Error reason) override { endpoint()->fail(std::move(reason)); }
-  Result<void> flush() override { return endpoint()->flush(); }
-  void set_max_frame_bytes(std::uint64_t bytes) override { endpoint()->set_max_frame_bytes(bytes); }
-  Traffic sent() const override { return endpoint()->sent(); }
-  Traffic received() const override { return endpoint()->received(); }
-
  private:
-  std::shared_ptr<Endpoint> endpoint() const { return endpoint_; }  // a copy, see endpoint.h
-
   std::shared_ptr<MemoryConnection> connection_;
   wire::Role role_;
-  std::shared_ptr<Endpoint> endpoint_;
 };
 
 }  // namespace

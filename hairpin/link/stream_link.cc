@@ -10,7 +10,7 @@
 #include <optional>
 #include <thread>
 
-#include "hairpin/link/endpoint.h"
+#include "hairpin/link/endpoint_link.h"
 #include "hairpin/link/outgoing.h"
 #include "hairpin/wire/frame.h"
 
@@ -283,24 +283,13 @@ void Connection::close_socket() {
   tick_.cancel();
 }
 
-class StreamLink : public Link {
+class StreamLink : public EndpointLink {
  public:
-  StreamLink(std::shared_ptr<asio::io_context> io, std::unique_ptr<ByteStream> stream,
-             StreamLinkOptions options)
-      : connection_(std::move(io), std::move(stream), std::move(options)) {}
-
-  Result<void> send(wire::Message message) override { return endpoint()->send(std::move(message)); }
-  Result<wire::Message> receive() override { return endpoint()->receive(); }
-  void fail(Error reason) override { endpoint()->fail(std::move(reason)); }
-  Result<void> flush() override { return endpoint()->flush(); }
-  void set_max_frame_bytes(std::uint64_t bytes) override { endpoint()->set_max_frame_bytes(bytes); }
-  Traffic sent() const override { return endpoint()->sent(); }
-  Traffic received() const override { return endpoint()->received(); }
+  explicit StreamLink(std::unique_ptr<Connection> connection)
+      : EndpointLink(connection->endpoint()), connection_(std::move(connection)) {}
 
  private:
-  std::shared_ptr<Endpoint> endpoint() const { return connection_.endpoint(); }  // see endpoint.h
-
-  Connection connection_;
+  std::unique_ptr<Connection> connection_;
 };
 
 }  // namespace
@@ -308,7 +297,8 @@ class StreamLink : public Link {
 std::unique_ptr<Link> make_stream_link(std::shared_ptr<asio::io_context> io,
                                        std::unique_ptr<ByteStream> stream,
                                        StreamLinkOptions options) {
-  return std::make_unique<StreamLink>(std::move(io), std::move(stream), std::move(options));
+  return std::make_unique<StreamLink>(
+      std::make_unique<Connection>(std::move(io), std::move(stream), std::move(options)));
 }
 
 }  // namespace hairpin::link

@@ -10,8 +10,6 @@ namespace {
 constexpr std::array<std::byte, 4> kMagic{std::byte{'H'}, std::byte{'P'}, std::byte{'I'},
                                           std::byte{'N'}};
 
-constexpr std::size_t kChecked = kHeaderBytes - sizeof(std::uint64_t);  // bytes before the checksum
-
 Bytes header_start(MessageType type, std::uint64_t body_bytes, std::uint64_t sequence) {
   Bytes bytes;
   bytes.reserve(kHeaderBytes);
