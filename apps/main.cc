@@ -47,7 +47,8 @@ void add_training(CLI::App& root, Command& chosen) {
   const auto add = [&](const char* name, const char* what, Result<void> (*run)(const JobOptions&)) {
     const auto [app, options] = add_command(root, chosen, name, what, run);
     app->add_option("job", options->job, "Job file (TOML)")->required();
-    app->add_option("--set", options->set, "Override a key of the job: table.key=value")
+    app->add_option("--set", options->set, "Override a key of the job; may be repeated")
+        ->type_name("TABLE.KEY=VALUE")
         ->allow_extra_args(false);
   };
   add("train", "Train a job in this process: one site, or both sites of a split", &train);
@@ -75,6 +76,7 @@ void add_model(CLI::App& root, Command& chosen) {
   generate_app->add_option("model", options.model, "Hugging Face directory")->required();
   generate_app->add_option("--prompt", options.prompts, "A user's message; may be repeated")
       ->required()
+      ->type_name("TEXT")
       ->allow_extra_args(false);
   generate_app->add_option("--max-tokens", options.max_tokens, "Most tokens of an answer")
       ->capture_default_str()
@@ -101,6 +103,7 @@ void add_convert(CLI::App& root, Command& chosen) {
   split->add_option("model", cut->source, "Hugging Face directory of the whole model")->required();
   split->add_option("--layers", cut->layers, "Decoder layers: edge head, cloud ..., edge tail")
       ->required()
+      ->type_name("HEAD,CLOUD,...,TAIL")
       ->delimiter(',')
       ->allow_extra_args(false);
   split->add_option("--edge", cut->edge, "New directory for the edge's half")->required();

@@ -10,7 +10,7 @@ tl::unexpected<Error> plaintext(const std::vector<std::int64_t>& layers, std::st
   return bad_input(
       "layers = [{}]: with no decoder layer at the edge's {}, {}; keep layers at the edge (more of "
       "them lower what can be recovered, no number is known to be safe), or accept it with "
-      "allow_plaintext_cut = true",
+      "allow_plaintext_cut = true in the job and --allow-plaintext-cut for `hairpin convert split`",
       fmt::join(layers, ", "), end, what);
 }
 

@@ -34,8 +34,14 @@ Result<void> exchange(Link& link, wire::Role own, const Contract& contract,
   (void)link.send(wire::Hello{.role = own, .software = std::string(software)});
   (void)link.send(wire::ContractOffer{contract.fields});
   (void)link.flush();
-  HAIRPIN_TRY(const auto hello, receive_only<wire::Hello>(link));
-  HAIRPIN_CHECK_OK(check_hello(hello, own));
+  const auto hello = receive_only<wire::Hello>(link);
+  if (!hello && hello.error().kind == ErrorKind::link_lost)
+    return fail(ErrorKind::link_lost,
+                "{}, before it had said a word; compare link.address and link.insecure_loopback on "
+                "both sites",
+                hello.error().message);
+  if (!hello) return tl::unexpected<Error>(hello.error());
+  HAIRPIN_CHECK_OK(check_hello(*hello, own));
   HAIRPIN_TRY(auto offer, receive_only<wire::ContractOffer>(link));
   return compare_contracts(contract, {std::move(offer.fields)}, own);
 }

@@ -44,7 +44,8 @@ struct Prompts {
   std::int64_t longest = 0;
 };
 Result<Prompts> render(const GenerateOptions& options) {
-  HAIRPIN_TRY(const auto architecture, arch::read_architecture(options.model));
+  HAIRPIN_TRY(const auto opened, hf::open_whole(options.model));
+  const auto& architecture = opened.architecture;
   HAIRPIN_TRY(const auto tokenizer, load_tokenizer(options.model, architecture));
   Prompts prompts;
   for (const auto& text : options.prompts) {

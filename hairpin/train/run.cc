@@ -51,6 +51,8 @@ class SplitRun {
     // Before the peer can know that we agree: its next frame may be as long as the job allows.
     link_.set_max_frame_bytes(max_frame_bytes(setup_));
     HAIRPIN_CHECK_OK(link::handshake(link_, role, job_contract(setup_, identity)));
+    log::info("the {} is connected and the jobs agree",
+              role == wire::Role::edge ? "cloud" : "edge");
     HAIRPIN_TRY(directory_, RunDirectory::create(setup_, options_.progress));
     session_.emplace(link_, mailbox_, session_options(setup_));
     return {};
@@ -137,6 +139,7 @@ Result<void> edge_steps(const Setup& setup, const samples::Dataset& dataset, Spl
   const auto source = sample_steps(setup, dataset, &run.session());
   HAIRPIN_CHECK_OK(run.train(source.get()));
   auto sources = checkpoint::weight_sources(*run.site().parts().front(), setup.model);
+  log::info("fetching the cloud's trained layers");
   HAIRPIN_TRY(auto trained, request_weights(setup, run.session()));
   std::move(trained.begin(), trained.end(), std::back_inserter(sources));
   HAIRPIN_CHECK_OK(hf::export_model(run.directory().export_directory(), kExportKey,
@@ -151,7 +154,9 @@ Result<void> cloud_steps(const Setup& setup, SplitRun& run) {
   ManifestSteps source(setup, run.session());
   HAIRPIN_CHECK_OK(run.train(&source));
   HAIRPIN_CHECK_OK(serve_weights(setup, run.session(), run.site().parts()));
-  return run.answer_goodbye();
+  HAIRPIN_CHECK_OK(run.answer_goodbye());
+  log::info("the edge has all trained weights; the run is done");
+  return {};
 }
 
 }  // namespace
