@@ -32,7 +32,7 @@ class Tokenizer {
 
   // The ids of a text, no tokens added before or after. Texts of added tokens become these tokens.
   // Refused: invalid UTF-8 (the message gives the offset of the byte), more than 2^30 bytes. A byte
-  // the vocabulary has no token for is left out, as Hugging Face does: SmolLM2 has none for eight
+  // the vocabulary has no token for is left out, as Hugging Face does: SmolLM2 has none for six
   // control characters.
   Result<std::vector<std::int32_t>> encode(std::string_view text) const;
 
