@@ -1,7 +1,6 @@
 #include "hairpin/train/run.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "hairpin/base/log.h"
 #include "hairpin/checkpoint/weights.h"
@@ -164,7 +163,8 @@ Result<void> cloud_steps(const Setup& setup, SplitRun& run) {
 Result<samples::Dataset> load_samples(const Setup& setup) {
   const auto& data = setup.job.data;
   if (setup.job.train.steps == 0) return samples::Dataset{};
-  HAIRPIN_TRY(const auto tokenizer, tokenizer::ChatTokenizer::load(setup.model.files.directory()));
+  HAIRPIN_TRY(const auto tokenizer,
+              load_tokenizer(setup.model.files.directory(), setup.model.architecture));
   using Long = samples::LoadOptions::Long;
   const samples::LoadOptions options{
       .sequence_length = data.sequence_length,
