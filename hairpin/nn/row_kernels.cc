@@ -2,14 +2,9 @@
 
 #include <cmath>
 
+#include "hairpin/base/target_clones.h"
 #include "hairpin/nn/exp.h"
 
-// One build for every x86-64, and at load time the widest vectors the machine has.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define HAIRPIN_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define HAIRPIN_CLONES
-#endif
 // A helper must be part of each clone, or it would run with the narrowest vectors.
 #define HAIRPIN_PART_OF_CLONE __attribute__((always_inline)) inline
 

@@ -2,11 +2,7 @@
 
 #include <cmath>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define HAIRPIN_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define HAIRPIN_CLONES
-#endif
+#include "hairpin/base/target_clones.h"
 
 namespace hairpin::optim {
 

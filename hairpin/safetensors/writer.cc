@@ -7,15 +7,13 @@
 
 namespace hairpin::safetensors {
 
-bool hugging_face_order(const TensorInfo& a, const TensorInfo& b) {
+void sort_as_hugging_face(std::vector<TensorInfo>& tensors) {
   const auto rank = [](const TensorInfo& tensor) {  // alike dtypes stay together
     return std::pair(-static_cast<int>(dtype_size(tensor.dtype)), tensor.dtype);
   };
-  return rank(a) != rank(b) ? rank(a) < rank(b) : a.name < b.name;
-}
-
-void sort_as_hugging_face(std::vector<TensorInfo>& tensors) {
-  std::ranges::sort(tensors, hugging_face_order);
+  std::ranges::sort(tensors, [&](const TensorInfo& a, const TensorInfo& b) {
+    return rank(a) != rank(b) ? rank(a) < rank(b) : a.name < b.name;
+  });
 }
 
 Result<Writer> Writer::create(const std::filesystem::path& path, std::vector<TensorInfo> tensors,

@@ -15,7 +15,6 @@ inline const Metadata kTransformersMetadata = {{"format", "pt"}};
 
 // The order in which Hugging Face's own writer lays tensors out: widest dtype first, so that all
 // stay aligned, then by name.
-bool hugging_face_order(const TensorInfo& a, const TensorInfo& b);
 void sort_as_hugging_face(std::vector<TensorInfo>& tensors);
 
 // All tensors are declared first, then their bytes come in that order, in pieces of any size.

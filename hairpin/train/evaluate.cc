@@ -33,13 +33,20 @@ double summed_loss(WholeModel& model, const models::MicrobatchInput& batch) {
 }  // namespace
 
 Result<Evaluation> evaluate(const EvaluateOptions& options) {
-  HAIRPIN_TRY(auto model, load_whole(options.model, options.sequence_length, options.threads));
+  HAIRPIN_TRY(auto model, open_whole(options.model));
+  if (const auto most = model.directory.architecture.max_position_embeddings;
+      options.sequence_length > most)
+    return bad_input(
+        "{}: a sequence length of {} is more than the model's max_position_embeddings {}; give a "
+        "lower --sequence-length",
+        options.model.string(), options.sequence_length, most);
   HAIRPIN_TRY(const auto dataset,
               samples::load_chat_jsonl(options.data, model.tokenizer,
                                        {.sequence_length = options.sequence_length,
                                         .length_name = "--sequence-length",
                                         .bad_advice = "correct the line",
                                         .long_advice = "raise it, or shorten the sample"}));
+  load_weights(model, options.sequence_length, options.threads);
   double sum = 0;
   models::MicrobatchInput batch;
   for (const auto& sample : dataset.samples) {

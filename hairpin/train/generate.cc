@@ -43,20 +43,18 @@ struct Prompts {
   std::vector<Prompt> tokens;
   std::int64_t longest = 0;
 };
-Result<Prompts> render(const GenerateOptions& options) {
-  HAIRPIN_TRY(const auto opened, hf::open_whole(options.model));
-  const auto& architecture = opened.architecture;
-  HAIRPIN_TRY(const auto tokenizer, load_tokenizer(options.model, architecture));
+Result<Prompts> render(const WholeModel& model, const GenerateOptions& options) {
+  const auto most = model.directory.architecture.max_position_embeddings;
   Prompts prompts;
   for (const auto& text : options.prompts) {
     const std::vector<tokenizer::Message> chat{{tokenizer::Role::user, text}};
-    HAIRPIN_TRY(auto tokens, tokenizer.render_prompt(chat));
+    HAIRPIN_TRY(auto tokens, model.tokenizer.render_prompt(chat));
     const auto length = static_cast<std::int64_t>(tokens.size());
-    if (length + options.max_tokens > architecture.max_position_embeddings)
+    if (length + options.max_tokens > most)
       return bad_input(
           "a prompt of {} tokens and an answer of {} don't fit the model's {} positions; shorten "
           "the prompt or lower --max-tokens",
-          length, options.max_tokens, architecture.max_position_embeddings);
+          length, options.max_tokens, most);
     prompts.longest = std::max(prompts.longest, length + options.max_tokens);
     prompts.tokens.push_back(std::move(tokens));
   }
@@ -84,8 +82,9 @@ Answer answer(WholeModel& model, const std::string& prompt, const Prompt& tokens
 }  // namespace
 
 Result<std::vector<Answer>> generate(const GenerateOptions& options) {
-  HAIRPIN_TRY(const auto prompts, render(options));
-  HAIRPIN_TRY(auto model, load_whole(options.model, prompts.longest, options.threads));
+  HAIRPIN_TRY(auto model, open_whole(options.model));
+  HAIRPIN_TRY(const auto prompts, render(model, options));
+  load_weights(model, prompts.longest, options.threads);
   std::vector<Answer> answers;
   for (std::size_t i = 0; i < prompts.tokens.size(); ++i)
     answers.push_back(answer(model, options.prompts[i], prompts.tokens[i], options.max_tokens));

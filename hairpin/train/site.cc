@@ -14,10 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-link::Traffic traffic_since(const link::Traffic& now, const link::Traffic& before) {
-  return {now.bytes - before.bytes, now.messages - before.messages};
-}
-
 // Bytes on the link between two looks, by direction.
 class LinkMeter {
  public:
@@ -28,8 +24,8 @@ class LinkMeter {
     if (session_ == nullptr) return;
     const auto sent_before = sent_, received_before = received_;
     look();
-    const auto out = traffic_since(sent_, sent_before).bytes;
-    const auto in = traffic_since(received_, received_before).bytes;
+    const auto out = sent_.bytes - sent_before.bytes;
+    const auto in = received_.bytes - received_before.bytes;
     record.link_bytes_up = part_ == Part::edge ? out : in;
     record.link_bytes_down = part_ == Part::edge ? in : out;
   }

@@ -17,23 +17,18 @@ Result<tokenizer::ChatTokenizer> load_tokenizer(const std::filesystem::path& dir
   return tokenizer;
 }
 
-Result<WholeModel> load_whole(const std::filesystem::path& directory, std::int64_t positions,
-                              int threads) {
+Result<WholeModel> open_whole(const std::filesystem::path& directory) {
   HAIRPIN_TRY(auto opened, hf::open_whole(directory));
-  const auto& architecture = opened.architecture;
-  const auto most = architecture.max_position_embeddings;
-  if (positions > most)
-    return bad_input(
-        "{}: a sequence length of {} is more than the model's max_position_embeddings {}; give a "
-        "lower --sequence-length",
-        directory.string(), positions, most);
-  HAIRPIN_TRY(auto tokenizer, load_tokenizer(directory, architecture));
+  HAIRPIN_TRY(auto tokenizer, load_tokenizer(directory, opened.architecture));
+  return WholeModel{std::move(opened), std::move(tokenizer), nullptr};
+}
+
+void load_weights(WholeModel& model, std::int64_t positions, int threads) {
   set_compute_threads(threads);
-  const arch::SegmentRange all{0, architecture.num_hidden_layers + 2};
-  auto part = std::make_unique<models::ModelPart>(architecture, std::vector{all},
-                                                  models::ModelOptions{.positions = positions});
-  checkpoint::load_weights(*part, opened);
-  return WholeModel{std::move(opened), std::move(tokenizer), std::move(part)};
+  const arch::SegmentRange all{0, model.num_segments()};
+  model.part = std::make_unique<models::ModelPart>(model.directory.architecture, std::vector{all},
+                                                   models::ModelOptions{.positions = positions});
+  checkpoint::load_weights(*model.part, model.directory);
 }
 
 }  // namespace hairpin::train

@@ -14,7 +14,7 @@ namespace hairpin::train {
 struct WholeModel {
   hf::ModelDirectory directory;
   tokenizer::ChatTokenizer tokenizer;
-  std::unique_ptr<models::ModelPart> part;
+  std::unique_ptr<models::ModelPart> part;  // null before `load_weights`
 
   std::int64_t num_segments() const { return directory.architecture.num_hidden_layers + 2; }
 };
@@ -23,9 +23,11 @@ struct WholeModel {
 Result<tokenizer::ChatTokenizer> load_tokenizer(const std::filesystem::path& directory,
                                                 const arch::Architecture& architecture);
 
-// `positions`: position ids stay below this; more than the model has are refused. Computes with
-// `threads` threads on the calling thread.
-Result<WholeModel> load_whole(const std::filesystem::path& directory, std::int64_t positions,
-                              int threads);
+// Directory and tokenizer, proved to belong together; no weights yet.
+Result<WholeModel> open_whole(const std::filesystem::path& directory);
+
+// Loads the weights. `positions`: position ids stay below this, at most the model's own bound.
+// Computes with `threads` threads on the calling thread.
+void load_weights(WholeModel& model, std::int64_t positions, int threads);
 
 }  // namespace hairpin::train
