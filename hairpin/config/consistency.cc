@@ -6,6 +6,8 @@
 namespace hairpin::config {
 namespace {
 
+constexpr std::int64_t kMaxMicrobatches = 65'536;  // of a step, over all domains
+
 // Where a key, or else its table, or else the job was written.
 std::string where(const Document& document, std::string_view table, std::string_view key = "") {
   if (const auto* entry = document.find(table, key)) return entry->where;
@@ -52,6 +54,44 @@ Result<void> check_schedule(const Job& job, const Document& document) {
   return {};
 }
 
+Result<void> check_site(const Site& site, std::string_view table, const Document& document) {
+  if (site.sequence_parallel && site.tensor_parallel == 1)
+    return bad_input(
+        "{}: [{}] sequence_parallel = true: shares tokens between tensor-parallel ranks, and "
+        "tensor_parallel is 1; give tensor_parallel = 2 or more, or remove it",
+        where(document, table, "sequence_parallel"), table);
+  return {};
+}
+
+// A step's microbatches: how many there may be, and one at least for each of the edge's replicas.
+Result<void> check_microbatches(const Job& job, const Document& document) {
+  const auto domains = job.split ? job.cloud.data_parallel : job.site.data_parallel;
+  const auto* table = job.split ? "cloud" : "site";
+  const auto microbatches = job.train.microbatches;
+  const auto total = microbatches * domains;
+  if (total > kMaxMicrobatches)
+    return bad_input(
+        "{}: [{}] data_parallel = {}: with train.microbatches = {} a step has {} microbatches, and "
+        "{} is the most; give at most {}, or lower train.microbatches",
+        where(document, table, "data_parallel"), table, domains, microbatches, total,
+        kMaxMicrobatches, kMaxMicrobatches / microbatches);
+  if (!job.split || job.edge.data_parallel <= total) return {};
+  const auto replicas = job.edge.data_parallel;
+  return bad_input(
+      "{}: [edge] data_parallel = {}: a step has only {} microbatches (train.microbatches = {} x "
+      "cloud.data_parallel = {}), so some replicas would have none; give at most {}, or "
+      "train.microbatches = {} or more",
+      where(document, "edge", "data_parallel"), replicas, total, microbatches, domains, total,
+      (replicas + domains - 1) / domains);
+}
+
+Result<void> check_parallel(const Job& job, const Document& document) {
+  HAIRPIN_CHECK_OK(check_site(job.edge, "edge", document));
+  HAIRPIN_CHECK_OK(check_site(job.cloud, "cloud", document));
+  HAIRPIN_CHECK_OK(check_site(job.site, "site", document));
+  return check_microbatches(job, document);
+}
+
 Result<void> check_train(const Job& job, const Document& document) {
   if (job.train.steps > 0 && job.data.train.empty())
     return bad_input(
@@ -87,6 +127,7 @@ Result<void> check_consistency(const Job& job, const Document& document) {
   HAIRPIN_CHECK_OK(check_required(document));
   HAIRPIN_CHECK_OK(check_tables(job, document));
   HAIRPIN_CHECK_OK(check_schedule(job, document));
+  HAIRPIN_CHECK_OK(check_parallel(job, document));
   HAIRPIN_CHECK_OK(check_train(job, document));
   return check_link(job, document);
 }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "hairpin/config/bind.h"
 #include "hairpin/config/field.h"
@@ -10,6 +12,17 @@ constexpr std::int64_t kMaxCount = 65'536;         // microbatches and their sam
 constexpr std::int64_t kMaxTokens = 1'048'576;     // of a sample
 constexpr std::int64_t kMaxSteps = 1'000'000'000;  // a step is a u32 on the link
 constexpr std::uint64_t kMaxSeed = INT64_MAX;      // TOML's largest whole number
+constexpr std::int64_t kMaxDegree = 1'024;         // of tensor and data parallel
+
+// In their enums' order.
+constexpr std::array kLossWords{"per_token", "per_sample", "per_microbatch"};
+constexpr std::array kOnNonfiniteWords{"stop", "skip"};
+constexpr std::array kNormTypeWords{"1", "2", "inf"};
+
+template <class Words>
+std::vector<std::string> list(const Words& words) {
+  return {words.begin(), words.end()};
+}
 
 Rule<std::filesystem::path> a_path() {
   return {"", [](const std::filesystem::path& path) -> Complaint {
@@ -28,7 +41,7 @@ Fields model_fields() {
 
 Fields split_fields() {
   return {required(
-              bind_key("split", "layers", &Job::split, &Split::layers, counts(),
+              bind_key("split", "layers", &Job::split, &Split::layers, split_layers(),
                        "decoder layers per stage: edge head, cloud ..., edge tail; they sum to the "
                        "model's depth")),
           bind_key(
@@ -67,13 +80,31 @@ Fields train_fields() {
                "packed sequences (`packing`) or samples in a microbatch"),
       bind_key("train", "precision", &Job::train, &Train::precision, one_of({"fp32"}, {"bf16"}),
                "of weights and activations"),
-      bind_key("train", "loss", &Job::train, &Train::loss,
-               one_of({"per_token"}, {"per_sample", "per_microbatch"}),
-               "what weighs the same over the global batch"),
+      bind_enum("train", "loss", &Job::train, &Train::loss, list(kLossWords),
+                "what weighs the same over the global batch"),
       bind_key("train", "loss_chunk", &Job::train, &Train::loss_chunk,
                between<std::int64_t>(1, kMaxTokens), "tokens whose logits exist at a time"),
+      bind_enum("train", "on_nonfinite", &Job::train, &Train::on_nonfinite, list(kOnNonfiniteWords),
+                "a step whose gradient has a NaN or an infinity: end the run, or leave the weights "
+                "as they are and go on"),
       bind_key("train", "seed", &Job::train, &Train::seed, between<std::uint64_t>(0, kMaxSeed),
                "of everything drawn at random")};
+}
+
+// A number where its text is a word: 2 for "2".
+Field norm_type_field() {
+  auto field =
+      bind_enum("optimizer", "norm_type", &Job::optimizer, &Optimizer::norm_type,
+                list(kNormTypeWords), "of the global gradient norm that is reported and clipped");
+  field.store = [store = std::move(field.store), takes = field.takes](const Value& value,
+                                                                      Job& job) -> Complaint {
+    std::string word;
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) word = fmt::format("{}", *whole);
+    if (const auto* number = std::get_if<double>(&value)) word = fmt::format("{}", *number);
+    if (word.empty()) return store(value, job);
+    return store(word, job) ? Complaint(fmt::format("unknown; give {}", takes)) : Complaint();
+  };
+  return field;
 }
 
 Fields optimizer_fields() {
@@ -95,7 +126,8 @@ Fields optimizer_fields() {
                 "decoupled from the gradient"),
           field("momentum", &Optimizer::momentum, below_one(), "sgd only"),
           field("clip_norm", &Optimizer::clip_norm, positive(),
-                "largest global gradient norm, over both sites; none: no clipping")};
+                "largest global gradient norm, over both sites; none: no clipping"),
+          norm_type_field()};
 }
 
 Fields schedule_fields() {
@@ -105,17 +137,43 @@ Fields schedule_fields() {
                "order of the forwards and backwards of a step; default without [split]: \"1f1b\"")};
 }
 
-Field threads_field(const char* table, Site Job::* site) {
-  return bind_key(table, "threads", site, &Site::threads, between<std::int64_t>(1, 256),
-                  "compute threads per rank");
+Fields parallel_fields(const char* table, Site Job::* site) {
+  return {bind_key(table, "threads", site, &Site::threads, between<std::int64_t>(1, 256),
+                   "compute threads per rank"),
+          bind_key(table, "tensor_parallel", site, &Site::tensor_parallel,
+                   between<std::int64_t>(1, kMaxDegree), "ranks that share each weight matrix"),
+          bind_key(table, "data_parallel", site, &Site::data_parallel,
+                   between<std::int64_t>(1, kMaxDegree),
+                   "replicas, each with microbatches of its own; their gradients are summed"),
+          bind_key(table, "sequence_parallel", site, &Site::sequence_parallel, any<bool>(),
+                   "tensor-parallel ranks share the tokens between the matrices too"),
+          bind_key(table, "zero", site, &Site::zero, zero_stage(),
+                   "1: each replica holds its part of the optimizer's state"),
+          bind_key(table, "overlap_grad_reduce", site, &Site::overlap_grad_reduce, any<bool>(),
+                   "sum gradients over the replicas while backward runs"),
+          bind_key(table, "overlap_param_gather", site, &Site::overlap_param_gather, any<bool>(),
+                   "gather parameters from the replicas (`zero`) while forward runs")};
+}
+
+Fields with(Fields first, Fields rest) {
+  first.insert(first.end(), std::make_move_iterator(rest.begin()),
+               std::make_move_iterator(rest.end()));
+  return first;
 }
 
 Fields split_site_fields(const char* table, Site Job::* site) {
-  return {bind_key(table, "keys", site, &Site::keys, a_path(),
-                   "directory of this site's cert.pem, key.pem and ca.pem"),
-          bind_key(table, "model", site, &Site::model, a_path(),
-                   "this site's own half; none: `model.path`"),
-          threads_field(table, site)};
+  return with({bind_key(table, "keys", site, &Site::keys, a_path(),
+                        "directory of this site's cert.pem, key.pem and ca.pem"),
+               bind_key(table, "model", site, &Site::model, a_path(),
+                        "this site's own half; none: `model.path`")},
+              parallel_fields(table, site));
+}
+
+Fields one_site_fields() {
+  return with({bind_key("site", "pipeline", &Job::site, &Site::pipeline, pipeline_layers(),
+                        "decoder layers per pipeline rank; they sum to the model's depth; none: "
+                        "no pipeline")},
+              parallel_fields("site", &Job::site));
 }
 
 Fields link_fields() {
@@ -136,20 +194,30 @@ Fields output_fields() {
   return {
       required(bind_key("output", "directory", &Job::output, &Output::directory, a_path(),
                         "the run's directory; with [split] the sites write `edge/` and `cloud/` "
-                        "in it"))};
+                        "in it")),
+      bind_key("output", "trace", &Job::output, &Output::trace, any<bool>(),
+               "write `trace.json`, a timeline of every rank")};
 }
 
 Fields all_fields() {
   Fields all;
-  for (auto&& group : {model_fields(), split_fields(), data_fields(), train_fields(),
-                       optimizer_fields(), schedule_fields(), split_site_fields("edge", &Job::edge),
-                       split_site_fields("cloud", &Job::cloud),
-                       Fields{threads_field("site", &Job::site)}, link_fields(), output_fields()})
+  for (auto&& group :
+       {model_fields(), split_fields(), data_fields(), train_fields(), optimizer_fields(),
+        schedule_fields(), split_site_fields("edge", &Job::edge),
+        split_site_fields("cloud", &Job::cloud), one_site_fields(), link_fields(), output_fields()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }
 
 }  // namespace
+
+std::string_view word_of(Loss loss) { return kLossWords.at(static_cast<std::size_t>(loss)); }
+std::string_view word_of(OnNonfinite on_nonfinite) {
+  return kOnNonfiniteWords.at(static_cast<std::size_t>(on_nonfinite));
+}
+std::string_view word_of(NormType type) {
+  return kNormTypeWords.at(static_cast<std::size_t>(type));
+}
 
 const std::vector<Field>& fields() {
   static const Fields all = all_fields();

@@ -36,16 +36,20 @@ struct Data {
   OnLong on_long_sample = OnLong::fail;
   bool operator==(const Data&) const = default;
 };
+enum class Loss { per_token, per_sample, per_microbatch };
+enum class OnNonfinite { stop, skip };
 struct Train {
   std::int64_t steps = 0;            // 0: export only
   std::int64_t microbatches = 1;     // per domain and step
   std::int64_t microbatch_size = 1;  // packed sequences (packing) or samples in a microbatch
   std::string precision = "fp32";
-  std::string loss = "per_token";
-  std::int64_t loss_chunk = 256;  // tokens whose logits exist at a time
-  std::uint64_t seed = 1;         // at most 2^63 - 1
+  Loss loss = Loss::per_token;                   // what weighs alike over the global batch
+  std::int64_t loss_chunk = 256;                 // tokens whose logits exist at a time
+  OnNonfinite on_nonfinite = OnNonfinite::stop;  // a step whose gradient is not finite
+  std::uint64_t seed = 1;                        // at most 2^63 - 1
   bool operator==(const Train&) const = default;
 };
+enum class NormType { one, two, infinity };
 struct Optimizer {
   std::string kind = "adamw";  // "adamw", "sgd"
   double learning_rate = 1e-4;
@@ -54,8 +58,9 @@ struct Optimizer {
   std::int64_t warmup_steps = 0;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0.0;
-  double momentum = 0.0;            // sgd
-  std::optional<double> clip_norm;  // none: no clipping
+  double momentum = 0.0;               // sgd
+  std::optional<double> clip_norm;     // none: no clipping
+  NormType norm_type = NormType::two;  // of the global gradient norm
   bool operator==(const Optimizer&) const = default;
 };
 struct Schedule {
@@ -66,6 +71,14 @@ struct Site {
   std::optional<std::filesystem::path> keys;   // cert.pem, key.pem, ca.pem
   std::optional<std::filesystem::path> model;  // this site's own half; default: model.path
   std::int64_t threads = 1;                    // compute threads per rank
+  // Decoder layers per pipeline rank, at least one entry, each >= 0; [site] only.
+  std::optional<std::vector<std::int64_t>> pipeline;
+  std::int64_t tensor_parallel = 1;  // ranks that share each weight matrix
+  std::int64_t data_parallel = 1;    // replicas
+  bool sequence_parallel = false;    // only with tensor_parallel > 1
+  std::int64_t zero = 0;             // 0; 1: each replica holds its part of the optimizer's state
+  bool overlap_grad_reduce = true;   // sum gradients over the replicas while backward runs
+  bool overlap_param_gather = true;  // gather parameters (zero = 1) while forward runs
   bool operator==(const Site&) const = default;
 };
 struct Link {
@@ -79,13 +92,14 @@ struct Link {
 };
 struct Output {
   std::filesystem::path directory;
+  bool trace = false;  // write trace.json
   bool operator==(const Output&) const = default;
 };
 
 struct Job {
   std::filesystem::path file;  // where it was read from
   Model model;
-  std::optional<Split> split;  // none: one site, one rank
+  std::optional<Split> split;  // none: one site
   Data data;
   Train train;
   Optimizer optimizer;
@@ -96,6 +110,11 @@ struct Job {
   Output output;
   bool operator==(const Job&) const = default;
 };
+
+// As a job file has them: "per_sample", "skip", "inf".
+std::string_view word_of(Loss loss);
+std::string_view word_of(OnNonfinite on_nonfinite);
+std::string_view word_of(NormType type);
 
 // `overrides` are "table.key=value" texts (value in TOML syntax, or a bare word taken as a string),
 // applied over the file. All relative paths are taken relative to the working directory. The first

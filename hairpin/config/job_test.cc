@@ -130,6 +130,9 @@ TEST(JobTest, RangesAreChecked) {
                                          "train.microbatches=1",
                                          "data.sequence_length=2",
                                          "cloud.threads=256",
+                                         "edge.tensor_parallel=1024",
+                                         "cloud.data_parallel=1024",
+                                         "edge.zero=0",
                                          "optimizer.beta1=0",
                                          "optimizer.weight_decay=0",
                                          "train.seed=0",
@@ -142,14 +145,16 @@ TEST(JobTest, RangesAreChecked) {
   for (const auto& text : good) EXPECT_TRUE(parse_job(kJob, "job.toml", {text})) << text;
 
   const std::vector<std::string> bad = {
-      "train.steps=-1",         "train.microbatches=0",    "train.microbatches=65537",
-      "data.sequence_length=1", "train.microbatch_size=0", "train.loss_chunk=0",
-      "train.seed=-1",          "optimizer.epsilon=0",     "optimizer.learning_rate=0",
-      "optimizer.beta1=1",      "optimizer.beta2=-0.1",    "optimizer.learning_rate=inf",
-      "optimizer.beta1=nan",    "optimizer.clip_norm=0",   "optimizer.learning_rate=nan",
-      "optimizer.momentum=1",   "optimizer.clip_norm=inf", "optimizer.weight_decay=-1",
-      "edge.threads=0",         "edge.threads=257",        "optimizer.warmup_steps=-1",
-      "link.connect_timeout=0", "link.peer_timeout=1.9",   "link.connect_timeout=1e9"};
+      "train.steps=-1",         "train.microbatches=0",       "train.microbatches=65537",
+      "data.sequence_length=1", "train.microbatch_size=0",    "train.loss_chunk=0",
+      "train.seed=-1",          "optimizer.epsilon=0",        "optimizer.learning_rate=0",
+      "optimizer.beta1=1",      "optimizer.beta2=-0.1",       "optimizer.learning_rate=inf",
+      "optimizer.beta1=nan",    "optimizer.clip_norm=0",      "optimizer.learning_rate=nan",
+      "optimizer.momentum=1",   "optimizer.clip_norm=inf",    "optimizer.weight_decay=-1",
+      "edge.threads=0",         "edge.threads=257",           "optimizer.warmup_steps=-1",
+      "edge.tensor_parallel=0", "cloud.tensor_parallel=1025", "cloud.zero=-1",
+      "cloud.data_parallel=0",  "edge.data_parallel=1025",    "cloud.zero=4",
+      "link.connect_timeout=0", "link.peer_timeout=1.9",      "link.connect_timeout=1e9"};
   for (const auto& text : bad)
     EXPECT_THAT(error_of(kJob, {text}),
                 ::testing::AllOf(StartsWith("--set " + text), HasSubstr("out of range; give ")));
@@ -166,16 +171,15 @@ TEST(JobTest, WordsAreChecked) {
 }
 
 TEST(JobTest, FeaturesToComeAreRefusedByName) {
-  const std::vector<std::string> refused = {"cloud.tensor_parallel=2",
-                                            "edge.data_parallel=2",
-                                            "cloud.zero=1",
+  const std::vector<std::string> refused = {"cloud.context_parallel=2",
+                                            "edge.expert_parallel=2",
+                                            "cloud.zero=2",
+                                            "edge.zero=3",
                                             "cloud.recompute=full",
                                             "cloud.release_memory=step",
                                             "link.codec=int8",
                                             "link.codec=int4",
                                             "train.precision=bf16",
-                                            "train.loss=per_sample",
-                                            "train.loss=per_microbatch",
                                             "schedule.kind=interleaved",
                                             "schedule.kind=hairpin-adaptive",
                                             "schedule.split_backward=true",
@@ -185,19 +189,113 @@ TEST(JobTest, FeaturesToComeAreRefusedByName) {
   for (const auto& text : refused)
     EXPECT_THAT(error_of(kJob, {text}), ::testing::AllOf(StartsWith("--set " + text + ": ["),
                                                          HasSubstr("not built yet; ")));
-  EXPECT_THAT(error_of(kOneSite, {"site.pipeline=[8, 8]"}), HasSubstr("not built yet"));
-  EXPECT_EQ(error_of(kJob, {"cloud.tensor_parallel=2"}),
-            "--set cloud.tensor_parallel=2: [cloud] tensor_parallel = 2: not built yet; remove the "
-            "key or give 1");
+  EXPECT_EQ(error_of(kJob, {"cloud.context_parallel=2"}),
+            "--set cloud.context_parallel=2: [cloud] context_parallel = 2: not built yet; remove "
+            "the key or give 1");
+  EXPECT_EQ(error_of(kJob, {"cloud.zero=2"}),
+            "--set cloud.zero=2: [cloud] zero = 2: not built yet; use 0 or 1");
 }
 
 TEST(JobTest, ValuesThatAskForNothingAreAccepted) {
   const auto job = parse_job(
       kJob, "job.toml",
-      {"edge.tensor_parallel=1", "cloud.data_parallel=1", "cloud.zero=0", "cloud.recompute=none",
+      {"edge.context_parallel=1", "cloud.expert_parallel=1", "cloud.recompute=none",
        "cloud.release_memory=never", "schedule.split_backward=false", "data.form=messages"});
   ASSERT_TRUE(job);
   EXPECT_EQ(*job, parse_job(kJob, "job.toml").value());
+}
+
+TEST(JobTest, ReadsTheSitesParallelism) {
+  const auto job =
+      parse_job(kJob, "job.toml",
+                {"train.microbatches=3", "edge.data_parallel=6", "cloud.tensor_parallel=1024",
+                 "cloud.data_parallel=2", "cloud.sequence_parallel=true", "cloud.zero=1",
+                 "cloud.overlap_grad_reduce=false", "edge.overlap_param_gather=false"})
+          .value();
+  EXPECT_EQ(job.edge,
+            (Site{.keys = "keys/edge", .data_parallel = 6, .overlap_param_gather = false}));
+  EXPECT_EQ(job.cloud, (Site{.threads = 2,
+                             .tensor_parallel = 1024,
+                             .data_parallel = 2,
+                             .sequence_parallel = true,
+                             .zero = 1,
+                             .overlap_grad_reduce = false}));
+  const auto site =
+      parse_job(kOneSite, "job.toml", {"site.pipeline=[3, 0]", "site.zero=1"}).value();
+  EXPECT_EQ(site.site, (Site{.pipeline = std::vector<std::int64_t>{3, 0}, .zero = 1}));
+}
+
+TEST(JobTest, AnEdgeReplicaWithoutAMicrobatchIsRefused) {
+  EXPECT_EQ(
+      error_of(kJob, {"train.microbatches=2", "edge.data_parallel=7", "cloud.data_parallel=3"}),
+      "--set edge.data_parallel=7: [edge] data_parallel = 7: a step has only 6 microbatches "
+      "(train.microbatches = 2 x cloud.data_parallel = 3), so some replicas would have none; "
+      "give at most 6, or train.microbatches = 3 or more");
+  EXPECT_TRUE(parse_job(kJob, "job.toml",
+                        {"train.microbatches=3", "edge.data_parallel=7", "cloud.data_parallel=3"}));
+}
+
+TEST(JobTest, AStepsMicrobatchesAreBounded) {
+  EXPECT_TRUE(parse_job(kJob, "job.toml", {"train.microbatches=64", "cloud.data_parallel=1024"}));
+  EXPECT_EQ(error_of(kOneSite, {"train.microbatches=65", "site.data_parallel=1024"}),
+            "--set site.data_parallel=1024: [site] data_parallel = 1024: with train.microbatches = "
+            "65 a step has 66560 microbatches, and 65536 is the most; give at most 1008, or lower "
+            "train.microbatches");
+}
+
+TEST(JobTest, SequenceParallelNeedsTensorParallel) {
+  for (const char* site : {"edge", "cloud"})
+    EXPECT_EQ(
+        error_of(kJob, {fmt::format("{}.sequence_parallel=true", site)}),
+        fmt::format("--set {0}.sequence_parallel=true: [{0}] sequence_parallel = true: shares "
+                    "tokens between tensor-parallel ranks, and tensor_parallel is 1; give "
+                    "tensor_parallel = 2 or more, or remove it",
+                    site));
+  EXPECT_THAT(error_of(kOneSite, {"site.sequence_parallel=true"}),
+              HasSubstr("[site] sequence_parallel = true: "));
+}
+
+TEST(JobTest, APipelineIsAListOfLayersOnOneSite) {
+  for (const char* kind : {"1f1b", "gpipe"})
+    EXPECT_TRUE(parse_job(kOneSite, "job.toml",
+                          {"site.pipeline=[8, 8, 7, 7]", fmt::format("schedule.kind={}", kind)}));
+  EXPECT_THAT(error_of(kOneSite, {"site.pipeline=[]"}), HasSubstr("has no stage; give a count"));
+  EXPECT_THAT(error_of(kOneSite, {"site.pipeline=[1, -1]"}),
+              HasSubstr("-1 is not a number of layers; give counts from 0"));
+  EXPECT_THAT(error_of(kJob, {"cloud.pipeline=[8, 8]"}),
+              HasSubstr("unknown key; it belongs in [site]"));
+}
+
+TEST(JobTest, ANormTypeIsAWordOrItsNumber) {
+  const auto type = [](const std::string& value) {
+    const auto text = "optimizer.norm_type=" + value;
+    return parse_job(kJob, "job.toml", {text}).value().optimizer.norm_type;
+  };
+  for (const char* one : {"\"1\"", "1", "1.0"}) EXPECT_EQ(type(one), NormType::one);
+  for (const char* two : {"\"2\"", "2", "2.0"}) EXPECT_EQ(type(two), NormType::two);
+  for (const char* infinity : {"\"inf\"", "inf", "+inf"})
+    EXPECT_EQ(type(infinity), NormType::infinity);
+  EXPECT_EQ(error_of(kJob, {"optimizer.norm_type=3"}),
+            "--set optimizer.norm_type=3: [optimizer] norm_type = 3: unknown; give a string, "
+            "\"1\", \"2\" or \"inf\"");
+  for (const char* bad : {"1.5", "nan", "-inf", "0", "\"one\""})
+    EXPECT_THAT(error_of(kJob, {std::string("optimizer.norm_type=") + bad}),
+                HasSubstr("\"1\", \"2\" or \"inf\""));
+}
+
+TEST(JobTest, EnumsHaveTheWordsOfTheFile) {
+  for (const auto loss : {Loss::per_token, Loss::per_sample, Loss::per_microbatch}) {
+    const auto text = fmt::format("train.loss={}", word_of(loss));
+    EXPECT_EQ(parse_job(kJob, "job.toml", {text}).value().train.loss, loss);
+  }
+  for (const auto on_nonfinite : {OnNonfinite::stop, OnNonfinite::skip}) {
+    const auto text = fmt::format("train.on_nonfinite={}", word_of(on_nonfinite));
+    EXPECT_EQ(parse_job(kJob, "job.toml", {text}).value().train.on_nonfinite, on_nonfinite);
+  }
+  EXPECT_EQ(word_of(Loss::per_sample), "per_sample");
+  EXPECT_EQ(word_of(OnNonfinite::skip), "skip");
+  EXPECT_EQ(word_of(NormType::one), "1");
+  EXPECT_EQ(word_of(NormType::infinity), "inf");
 }
 
 TEST(JobTest, RequiredKeysAreNamed) {

@@ -4,7 +4,7 @@ namespace hairpin::config {
 namespace {
 
 std::vector<NotBuilt> list() {
-  const Value one = std::int64_t{1}, zero = std::int64_t{0}, no = false;
+  const Value one = std::int64_t{1}, no = false;
   std::vector<NotBuilt> all = {
       {"adapt", "", {}},
       {"split", "vision_layers", {}},
@@ -12,14 +12,10 @@ std::vector<NotBuilt> list() {
       {"data", "form", Value(std::string("messages"))},
       {"schedule", "split_backward", no},
       {"schedule", "max_in_flight", {}},
-      {"site", "pipeline", {}},
   };
   for (const char* site : {"edge", "cloud", "site"}) {
-    for (const char* degree :
-         {"tensor_parallel", "data_parallel", "context_parallel", "expert_parallel"})
-      all.push_back({site, degree, one});
-    all.push_back({site, "sequence_parallel", no});
-    all.push_back({site, "zero", zero});
+    all.push_back({site, "context_parallel", one});
+    all.push_back({site, "expert_parallel", one});
     all.push_back({site, "recompute", Value(std::string("none"))});
     all.push_back({site, "release_memory", Value(std::string("never"))});
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "hairpin/config/field.h"
@@ -24,11 +25,21 @@ T one_of(std::initializer_list<T> choices) {
 std::int64_t count(std::int64_t low, std::int64_t high) { return *rc::gen::inRange(low, high); }
 bool coin() { return *rc::gen::arbitrary<bool>(); }
 
+void set_parallelism(Site& site) {
+  site.tensor_parallel = count(1, 1025);
+  site.data_parallel = count(1, 1025);
+  site.sequence_parallel = site.tensor_parallel > 1 && coin();
+  site.zero = count(0, 2);
+  site.overlap_grad_reduce = coin();
+  site.overlap_param_gather = coin();
+}
+
 Site any_site() {
   Site site;
   if (coin()) site.keys = path();
   if (coin()) site.model = path();
   site.threads = count(1, 257);
+  set_parallelism(site);
   return site;
 }
 
@@ -54,6 +65,7 @@ Optimizer any_optimizer() {
   optimizer.weight_decay = number(0, 2);
   if (optimizer.kind == "sgd") optimizer.momentum = number(0, 1);
   if (coin()) optimizer.clip_norm = number(1e-3, 1e3);
+  optimizer.norm_type = one_of({NormType::one, NormType::two, NormType::infinity});
   return optimizer;
 }
 
@@ -65,20 +77,27 @@ Job any_job() {
                count(1, 65'537),
                count(1, 65'537),
                "fp32",
-               "per_token",
+               one_of({Loss::per_token, Loss::per_sample, Loss::per_microbatch}),
                count(1, 9999),
+               one_of({OnNonfinite::stop, OnNonfinite::skip}),
                static_cast<std::uint64_t>(count(0, INT64_MAX))};
   job.optimizer = any_optimizer();
-  job.output.directory = path();
+  job.output = {path(), coin()};
   if (coin()) {
     job.schedule.kind = one_of<std::string>({"gpipe", "1f1b"});
     job.site.threads = count(1, 257);
+    if (coin()) job.site.pipeline = {count(0, 99), count(0, 99)};
+    set_parallelism(job.site);
+    job.train.microbatches = count(1, 65'536 / job.site.data_parallel + 1);
     return job;
   }
   job.split = Split{{count(0, 99), count(0, 99), count(0, 99)}, true};
   job.schedule.kind = one_of<std::string>({"gpipe", "hairpin-1f1b"});
   job.edge = any_site();
   job.cloud = any_site();
+  job.train.microbatches = count(1, 65'536 / job.cloud.data_parallel + 1);
+  job.edge.data_parallel =
+      std::min(job.edge.data_parallel, job.train.microbatches * job.cloud.data_parallel);
   job.link = {"127.0.0.1:" + std::to_string(count(1, 65536)), one_of<std::string>({"fp32", "bf16"}),
               coin(), number(0.1, 1000), number(2, 1000)};
   return job;
@@ -93,14 +112,20 @@ RC_GTEST_PROP(ResolvedTest, LoadsAsTheSameJob, ()) {
 
 TEST(ResolvedTest, HasEveryKeyOfTheJobsForm) {
   Job job;
-  job.split = Split{{1, 1, 1}, false};
-  const auto text = "\n" + resolved_toml(job);
-  for (const auto& field : fields()) {
-    const bool shown = text.find("\n" + field.key + " = ") != std::string::npos ||
-                       text.find("\n# " + field.key + ": none\n") != std::string::npos;
-    EXPECT_TRUE(shown) << field.key;
+  for (const bool split : {false, true}) {
+    if (split) job.split = Split{{1, 1, 1}, false};
+    const auto text = "\n" + resolved_toml(job);
+    for (const auto& field : fields()) {
+      const auto table = text.find("\n[" + field.table + "]\n");
+      const bool due = table_applies(field.table, split);
+      ASSERT_EQ(table != std::string::npos, due) << field.table;
+      if (!due) continue;
+      const auto keys = text.substr(table + 1, text.find("\n[", table + 1) - table);
+      const bool shown = keys.find("\n" + field.key + " = ") != std::string::npos ||
+                         keys.find("\n# " + field.key + ": none\n") != std::string::npos;
+      EXPECT_TRUE(shown) << field.table << " " << field.key;
+    }
   }
-  EXPECT_EQ(text.find("[site]"), std::string::npos);
 }
 
 TEST(FieldTest, NamesAreUniqueAndTablesContiguous) {

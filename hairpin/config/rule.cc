@@ -21,6 +21,16 @@ std::string listed(const std::vector<std::string>& words) {
   return out;
 }
 
+Complaint check_layers(const std::vector<std::int64_t>& list) {
+  if (list.size() > kMaxStages)
+    return fmt::format("has {} stages; give at most {}", list.size(), kMaxStages);
+  for (const auto count : list)
+    if (count < 0 || count > kMaxLayers)
+      return fmt::format("{} is not a number of layers; give counts from 0 to {}", count,
+                         kMaxLayers);
+  return {};
+}
+
 }  // namespace
 
 Rule<std::string> one_of(std::vector<std::string> choices, std::vector<std::string> not_built) {
@@ -45,18 +55,27 @@ Rule<std::string> an_address() {
           }};
 }
 
-Rule<std::vector<std::int64_t>> counts() {
-  return {"at least three, each 0 or greater",
-          [](const std::vector<std::int64_t>& list) -> Complaint {
+Rule<std::vector<std::int64_t>> split_layers() {
+  return {"at least three, each 0 or greater", [](const std::vector<std::int64_t>& list) {
             if (list.size() < 3)
-              return "needs an edge head, at least one cloud stage and an edge tail; give three or "
-                     "more counts";
-            if (list.size() > kMaxStages)
-              return fmt::format("has {} stages; give at most {}", list.size(), kMaxStages);
-            for (const auto count : list)
-              if (count < 0 || count > kMaxLayers)
-                return fmt::format("{} is not a number of layers; give counts from 0 to {}", count,
-                                   kMaxLayers);
+              return Complaint(
+                  "needs an edge head, at least one cloud stage and an edge tail; give three or "
+                  "more counts");
+            return check_layers(list);
+          }};
+}
+
+Rule<std::vector<std::int64_t>> pipeline_layers() {
+  return {"at least one, each 0 or greater", [](const std::vector<std::int64_t>& list) {
+            if (list.empty()) return Complaint("has no stage; give a count for each pipeline rank");
+            return check_layers(list);
+          }};
+}
+
+Rule<std::int64_t> zero_stage() {
+  return {"0 or 1", [](std::int64_t stage) -> Complaint {
+            if (stage == 2 || stage == 3) return "not built yet; use 0 or 1";
+            if (stage < 0 || stage > 1) return "out of range; give 0 or 1";
             return {};
           }};
 }

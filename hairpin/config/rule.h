@@ -52,7 +52,9 @@ inline Rule<double> below_one() {
 // One of `choices`; the words of `not_built` are refused as such.
 Rule<std::string> one_of(std::vector<std::string> choices, std::vector<std::string> not_built = {});
 
-Rule<std::string> an_address();            // see address.h
-Rule<std::vector<std::int64_t>> counts();  // at least three, each 0 or greater
+Rule<std::string> an_address();                     // see address.h
+Rule<std::vector<std::int64_t>> split_layers();     // at least three, each 0 or greater
+Rule<std::vector<std::int64_t>> pipeline_layers();  // at least one, each 0 or greater
+Rule<std::int64_t> zero_stage();                    // 0 or 1; 2 and 3 are refused as not built
 
 }  // namespace hairpin::config

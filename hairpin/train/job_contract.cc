@@ -21,7 +21,7 @@ link::Contract job_contract(const Setup& setup, const hf::Identity& model) {
   add("train.microbatches", job.train.microbatches);
   add("train.microbatch_size", job.train.microbatch_size);
   add("train.precision", job.train.precision);
-  add("train.loss", job.train.loss);
+  add("train.loss", config::word_of(job.train.loss));
   add("train.loss_chunk", job.train.loss_chunk);
   add("train.seed", job.train.seed);
   const auto& optimizer = job.optimizer;

@@ -69,7 +69,7 @@ TEST(JobContract, ADifferenceInAnyFieldIsNamed) {
       {"train.microbatches", [](Site& s) { ++s.setup.job.train.microbatches; }},
       {"train.microbatch_size", [](Site& s) { ++s.setup.job.train.microbatch_size; }},
       {"train.precision", [](Site& s) { s.setup.job.train.precision = "bf16"; }},
-      {"train.loss", [](Site& s) { s.setup.job.train.loss = "per_sample"; }},
+      {"train.loss", [](Site& s) { s.setup.job.train.loss = config::Loss::per_sample; }},
       {"train.loss_chunk", [](Site& s) { ++s.setup.job.train.loss_chunk; }},
       {"train.seed", [](Site& s) { ++s.setup.job.train.seed; }},
       {"optimizer.kind", [](Site& s) { s.setup.job.optimizer.kind = "sgd"; }},
