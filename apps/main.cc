@@ -134,6 +134,8 @@ void add_schedule_options(CLI::App& app, Options& options) {
       ->required();
   app.add_option("--domains", options.generate.domains, "Data-parallel replicas of the cloud")
       ->capture_default_str();
+  app.add_option("--edges", options.generate.edges, "Data-parallel replicas of the edge")
+      ->capture_default_str();
   app.add_flag("--json", options.json, "Print JSON");
 }
 

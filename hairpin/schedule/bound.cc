@@ -1,6 +1,7 @@
 #include "hairpin/schedule/bound.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -30,21 +31,29 @@ Distances distances(const Schedule& layout, const Costs& costs) {
   return d;
 }
 
+// Of the ranks at POSITION, the most microbatches that one serves: among the edge's replicas the
+// first has them.
+double most_microbatches(const Schedule& layout, int position) {
+  if (position > 0 || layout.edge_ranks == 0) return layout.microbatches;
+  return std::ceil(static_cast<double>(layout.microbatches) * layout.domains / layout.edge_ranks);
+}
+
 }  // namespace
 
 Result<double> lower_bound(const Schedule& layout, const Costs& costs) {
   HAIRPIN_CHECK_OK(check_costs(layout, costs));
   const Distances d = distances(layout, costs);
   double bound = d.round_trip;
-  for (int rank = 0; rank < layout.ranks_of_one_domain(); ++rank) {
+  for (int position = 0; position < layout.pp(); ++position) {
     double before = std::numeric_limits<double>::infinity(), after = before, work = 0;
-    for (const int stage : layout.stages_of(rank)) {
+    for (int stage = 0; stage < layout.num_stages(); ++stage) {
       const auto i = static_cast<std::size_t>(stage);
+      if (layout.position_of_stage[i] != position) continue;
       before = std::min(before, d.before[i]);
       after = std::min(after, d.after[i]);
-      work += layout.microbatches * (costs.forward[i] + costs.backward[i]);
+      work += costs.forward[i] + costs.backward[i];
     }
-    if (rank < layout.shared_ranks) work *= layout.domains;
+    work *= most_microbatches(layout, position);
     if (work > 0) bound = std::max(bound, before + work + after);
   }
   return bound;

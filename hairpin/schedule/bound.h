@@ -9,9 +9,9 @@ namespace hairpin::schedule {
 
 // The largest of, over all ranks, (earliest start of its first op + its own work + shortest
 // completion after its last op), and the round trip of one microbatch. The busy time of each link
-// direction joins them once the link has a bandwidth. Only the layout, microbatches and domains are
-// read, not the lists, which may be empty. Source: the spec, section 4.
-// Error (bad_input): costs that `check_costs` refuses.
+// direction joins them once the link has a bandwidth. Only the layout, microbatches, domains and
+// edge replicas are read, not the lists, which may be empty. Source: the spec, section 4. Error
+// (bad_input): costs that `check_costs` refuses.
 Result<double> lower_bound(const Schedule& layout, const Costs& costs);
 
 }  // namespace hairpin::schedule

@@ -1,6 +1,9 @@
 #include "hairpin/schedule/checker.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
 
 #include "hairpin/schedule/notation.h"
 #include "hairpin/schedule/walk.h"
@@ -9,7 +12,7 @@ namespace hairpin::schedule {
 namespace {
 
 Result<void> check_layout(const Schedule& s) {
-  if (s.rank_of_stage.empty() || s.microbatches < 1 || s.domains < 1)
+  if (s.position_of_stage.empty() || s.microbatches < 1 || s.domains < 1)
     return bad_input(
         "a schedule needs a stage, a microbatch and a domain; this one has {}, {} and {}",
         s.num_stages(), s.microbatches, s.domains);
@@ -17,18 +20,17 @@ Result<void> check_layout(const Schedule& s) {
     return bad_input("a schedule of {} stages, {} microbatches and {} domains has more than {} ops",
                      s.num_stages(), s.microbatches, s.domains, kMaxOps);
   for (int stage = 0; stage < s.num_stages(); ++stage)
-    if (const int rank = s.rank_of_stage[static_cast<std::size_t>(stage)];
-        rank < 0 || rank >= s.num_ranks())
-      return bad_input("stage {} lies on rank {}, but ranks are 0 to {}", stage, rank,
-                       s.num_ranks() - 1);
-  const int pp = s.ranks_of_one_domain();
-  if (s.shared_ranks < 0 || s.shared_ranks > pp)
-    return bad_input("{} of {} ranks are said to serve all domains", s.shared_ranks, pp);
-  const std::int64_t want = s.shared_ranks + std::int64_t{s.domains} * (pp - s.shared_ranks);
+    if (const int position = s.position_of_stage[static_cast<std::size_t>(stage)];
+        position < 0 || position >= s.num_ranks())
+      return bad_input("stage {} lies at position {} of a pipeline that has {} ranks in all", stage,
+                       position, s.num_ranks());
+  if (s.edge_ranks < 0) return bad_input("the schedule has {} edge ranks", s.edge_ranks);
+  const int own = s.pp() - (s.edge_ranks > 0 ? 1 : 0);
+  const std::int64_t want = s.edge_ranks + std::int64_t{s.domains} * own;
   if (s.num_ranks() != want)
     return bad_input(
-        "{} domains of {} ranks, {} of them shared, are {} ranks, but there are {} lists",
-        s.domains, pp, s.shared_ranks, want, s.num_ranks());
+        "{} edge ranks and {} domains of {} ranks are {} ranks, but there are {} lists",
+        s.edge_ranks, s.domains, own, want, s.num_ranks());
   return {};
 }
 
@@ -42,7 +44,7 @@ Result<void> check_place(const Schedule& s, int rank, const Op& op) {
         "{} on rank {} (stage {}, domain {}) is none of the schedule's {} stages, {} microbatches "
         "and {} domains",
         notation.text(op), rank, op.stage, op.domain, s.num_stages(), s.microbatches, s.domains);
-  if (const int home = s.rank_of(op.stage, op.domain); home != rank)
+  if (const int home = s.rank_of(op); home != rank)
     return bad_input("{} (stage {}) stands on rank {}, but belongs on rank {}", notation.text(op),
                      op.stage, rank, home);
   return {};
@@ -62,46 +64,64 @@ Result<void> check_exactly_once(const Schedule& s) {
   const auto missing = std::find(seen.begin(), seen.end(), false);
   if (missing == seen.end()) return {};
   const Op op = index.op(static_cast<std::size_t>(missing - seen.begin()));
-  return bad_input("{} is missing on rank {}", notation.text(op), s.rank_of(op.stage, op.domain));
+  return bad_input("{} is missing on rank {}", notation.text(op), s.rank_of(op));
 }
 
-// The microbatches of one kind, stage and domain in the order of their rank's list.
-std::vector<Op> ops_in_order(const Schedule& s, OpKind kind, int stage, int domain) {
-  std::vector<Op> ops;
-  for (const Op& op : s.ranks[static_cast<std::size_t>(s.rank_of(stage, domain))])
-    if (op.kind == kind && op.stage == stage && op.domain == domain) ops.push_back(op);
-  return ops;
-}
+// One direction of one boundary and domain, between two ranks.
+struct Channel {
+  OpKind kind;   // forward: activations, backward: gradients
+  int boundary;  // between stage BOUNDARY and the next
+  int domain;
+  int sender, receiver;
+  auto operator<=>(const Channel&) const = default;
+};
 
-Result<void> check_channel(const Schedule& s, OpKind kind, int from, int to, int domain) {
-  const int sender = s.rank_of(from, domain), receiver = s.rank_of(to, domain);
-  if (sender == receiver) return {};
-  const auto sent = ops_in_order(s, kind, from, domain);
-  const auto received = ops_in_order(s, kind, to, domain);
-  const auto [a, b] =
-      std::mismatch(sent.begin(), sent.end(), received.begin(),
-                    [](const Op& x, const Op& y) { return x.microbatch == y.microbatch; });
-  if (a == sent.end()) return {};
-  const Notation notation(s);
-  return bad_input(
-      "the {} channel from rank {} to rank {} has two orders: its message {} is sent by {} but "
-      "read by {}",
-      kind == OpKind::forward ? "activation" : "gradient", sender, receiver, a - sent.begin() + 1,
-      notation.text(*a), notation.text(*b));
+// The ops at both ends, each in the order of its rank's list.
+struct Ends {
+  std::vector<Op> sends, receives;
+};
+
+std::map<Channel, Ends> channels_of(const Schedule& s) {
+  std::map<Channel, Ends> channels;
+  for (int rank = 0; rank < s.num_ranks(); ++rank)
+    for (const Op& op : s.ranks[static_cast<std::size_t>(rank)]) {
+      const bool forward = op.kind == OpKind::forward;
+      const int next = forward ? op.stage + 1 : op.stage - 1;
+      const int previous = forward ? op.stage - 1 : op.stage + 1;
+      const auto at_other_rank = [&s, &op, rank](int stage) -> std::optional<int> {
+        if (stage < 0 || stage >= s.num_stages()) return std::nullopt;
+        const int other = s.rank_of(stage, op.domain, op.microbatch);
+        return other == rank ? std::nullopt : std::optional(other);
+      };
+      if (const auto to = at_other_rank(next))
+        channels[{op.kind, std::min(op.stage, next), op.domain, rank, *to}].sends.push_back(op);
+      if (const auto from = at_other_rank(previous))
+        channels[{op.kind, std::min(op.stage, previous), op.domain, *from, rank}]
+            .receives.push_back(op);
+    }
+  return channels;
 }
 
 Result<void> check_channels(const Schedule& s) {
-  for (int domain = 0; domain < s.domains; ++domain)
-    for (int stage = 0; stage + 1 < s.num_stages(); ++stage) {
-      HAIRPIN_CHECK_OK(check_channel(s, OpKind::forward, stage, stage + 1, domain));
-      HAIRPIN_CHECK_OK(check_channel(s, OpKind::backward, stage + 1, stage, domain));
-    }
+  for (const auto& [channel, ends] : channels_of(s)) {
+    const auto& [sends, receives] = ends;
+    const auto [a, b] =
+        std::mismatch(sends.begin(), sends.end(), receives.begin(),
+                      [](const Op& x, const Op& y) { return x.microbatch == y.microbatch; });
+    if (a == sends.end()) continue;
+    const Notation notation(s);
+    return bad_input(
+        "the {} channel from rank {} to rank {} has two orders: its message {} is sent by {} but "
+        "read by {}",
+        channel.kind == OpKind::forward ? "activation" : "gradient", channel.sender,
+        channel.receiver, a - sends.begin() + 1, notation.text(*a), notation.text(*b));
+  }
   return {};
 }
 
 Result<void> check_in_flight(const Schedule& s, const std::vector<int>& cap) {
   if (cap.empty()) return {};
-  if (cap.size() != s.rank_of_stage.size())
+  if (cap.size() != s.position_of_stage.size())
     return bad_input("{} in-flight caps were given for {} stages", cap.size(), s.num_stages());
   const Notation notation(s);
   for (int rank = 0; rank < s.num_ranks(); ++rank) {

@@ -125,16 +125,20 @@ TEST(Checker, HoldsEveryStageToItsCap) {
 TEST(Checker, RefusesAnUnsoundLayout) {
   const Schedule good = hairpin(3, 4);
   Schedule s = good;
-  s.rank_of_stage[1] = 3;
-  EXPECT_THAT(refusal(s), HasSubstr("stage 1 lies on rank 3"));
-  s.rank_of_stage[1] = -1;
-  EXPECT_THAT(refusal(s), HasSubstr("stage 1 lies on rank -1"));
+  s.position_of_stage[1] = 3;
+  EXPECT_THAT(refusal(s), HasSubstr("stage 1 lies at position 3"));
+  s.position_of_stage[1] = -1;
+  EXPECT_THAT(refusal(s), HasSubstr("stage 1 lies at position -1"));
   s = good;
   s.domains = 2;
-  EXPECT_THAT(refusal(s), HasSubstr("are 5 ranks, but there are 3 lists"));
+  EXPECT_THAT(
+      refusal(s),
+      HasSubstr("1 edge ranks and 2 domains of 2 ranks are 5 ranks, but there are 3 lists"));
   s = good;
-  s.shared_ranks = 4;
-  EXPECT_THAT(refusal(s), HasSubstr("4 of 3 ranks are said to serve all domains"));
+  s.edge_ranks = 4;
+  EXPECT_THAT(refusal(s), HasSubstr("4 edge ranks and 1 domains of 2 ranks are 6 ranks"));
+  s.edge_ranks = -1;
+  EXPECT_THAT(refusal(s), HasSubstr("-1 edge ranks"));
   s = good;
   s.microbatches = 2000000000;
   EXPECT_THAT(refusal(s), HasSubstr("more than 4194304 ops"));

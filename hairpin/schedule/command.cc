@@ -27,6 +27,9 @@ Result<std::string> show_logical(const ShowOptions& options) {
   if (options.generate.domains != 1)
     return bad_input("--logical shows one domain, got {}; leave --domains out",
                      options.generate.domains);
+  if (options.generate.edges != 1)
+    return bad_input("--logical shows one edge replica, got {}; leave --edges out",
+                     options.generate.edges);
   const int pp = options.generate.pp;
   const Schedule logical = logical_stages(pp, options.generate.microbatches);
   std::vector<std::string> labels = {"head"};
@@ -64,11 +67,13 @@ Result<Costs> costs_of(const Schedule& schedule, const SimulateOptions& options)
   return costs;
 }
 
-std::string report_json(const SimulateOptions& options, const Simulation& s, double bound) {
+std::string report_json(const SimulateOptions& options, const Schedule& schedule,
+                        const Simulation& s, double bound) {
   nlohmann::ordered_json report = {{"kind", options.kind},
                                    {"pp", options.generate.pp},
                                    {"microbatches", options.generate.microbatches},
                                    {"domains", options.generate.domains},
+                                   {"edges", schedule.edge_ranks},
                                    {"latency", options.latency},
                                    {"makespan", s.makespan},
                                    {"lower_bound", bound},
@@ -105,7 +110,7 @@ Result<std::string> simulate_report(const SimulateOptions& options) {
   HAIRPIN_TRY(const Costs costs, costs_of(schedule, options));
   HAIRPIN_TRY(const Simulation simulation, simulate(schedule, costs));
   HAIRPIN_TRY(const double bound, lower_bound(schedule, costs));
-  return options.json ? report_json(options, simulation, bound)
+  return options.json ? report_json(options, schedule, simulation, bound)
                       : report_text(schedule, simulation, bound);
 }
 

@@ -13,7 +13,8 @@ namespace hairpin::schedule {
 struct ShowOptions {
   std::string kind;
   GenerateOptions generate;
-  bool logical = false;  // the pp + 1 logical stages before merging; hairpin-1f1b, one domain only
+  bool logical =
+      false;  // the pp + 1 logical stages before merging; hairpin-1f1b, one domain and edge only
   bool json = false;
 };
 // Text: one line a rank. JSON: {"ranks": [["FS1", ...], ...]}; with `logical` the lists are the
@@ -29,9 +30,10 @@ struct SimulateOptions {
   std::optional<double> fs, fe, bs, be, f, b;
   bool json = false;
 };
-// JSON: kind, pp, microbatches, domains, latency, makespan, lower_bound, mean_bubble, and by rank
-// busy, bubble, peak_in_flight, and by stage peak_in_flight_by_stage. Text: the same as a table.
-// Errors (bad_input): as `generate` and `check_costs`; a time the shape has no op for.
+// JSON: kind, pp, microbatches, domains, edges (0 on a line), latency, makespan, lower_bound,
+// mean_bubble, and by rank busy, bubble, peak_in_flight, and by stage peak_in_flight_by_stage.
+// Text: the same as a table. Errors (bad_input): as `generate` and `check_costs`; a time the shape
+// has no op for.
 Result<std::string> simulate_report(const SimulateOptions& options);
 
 }  // namespace hairpin::schedule

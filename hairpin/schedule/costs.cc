@@ -5,7 +5,7 @@
 namespace hairpin::schedule {
 
 Costs unit_costs(const Schedule& layout) {
-  const std::size_t stages = layout.rank_of_stage.size();
+  const std::size_t stages = layout.position_of_stage.size();
   Costs costs{.forward = std::vector<double>(stages, 2),
               .backward = std::vector<double>(stages, 4)};
   if (layout.is_hairpin()) {
@@ -17,13 +17,13 @@ Costs unit_costs(const Schedule& layout) {
 
 bool is_cut(const Schedule& layout, int stage, int other) {
   const auto on_edge = [&layout](int s) {
-    return layout.rank_of_stage[static_cast<std::size_t>(s)] < layout.shared_ranks;
+    return layout.edge_ranks > 0 && layout.position_of_stage[static_cast<std::size_t>(s)] == 0;
   };
   return on_edge(stage) != on_edge(other);
 }
 
 Result<void> check_costs(const Schedule& layout, const Costs& costs) {
-  const std::size_t stages = layout.rank_of_stage.size();
+  const std::size_t stages = layout.position_of_stage.size();
   if (costs.forward.size() != stages || costs.backward.size() != stages)
     return bad_input("{} forward and {} backward times were given for {} stages",
                      costs.forward.size(), costs.backward.size(), stages);

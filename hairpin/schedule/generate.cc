@@ -59,6 +59,22 @@ Result<void> check_counts(std::string_view kind, Shape shape, const GenerateOpti
   return {};
 }
 
+// After check_counts: the microbatches of a step can be counted.
+Result<void> check_edges(std::string_view kind, Shape shape, const GenerateOptions& o) {
+  if (shape == Shape::line && o.edges != 1)
+    return bad_input(
+        "schedule {} on a line of ranks has no edge, but {} edge replicas were asked for; leave "
+        "them out, and use domains for data parallelism",
+        kind, o.edges);
+  if (o.edges < 1) return bad_input("schedule {} needs edges >= 1, got {}", kind, o.edges);
+  if (const int all = o.microbatches * o.domains; o.edges > all)
+    return bad_input(
+        "schedule {} has {} microbatches a step ({} in each of {} domains), too few for {} edge "
+        "replicas; use at most {} replicas or more microbatches",
+        kind, all, o.microbatches, o.domains, o.edges, all);
+  return {};
+}
+
 }  // namespace
 
 std::span<const std::string> known_kinds() { return kKnown; }
@@ -69,10 +85,11 @@ Result<Schedule> generate(std::string_view kind, const GenerateOptions& options)
       options.shape.value_or(kind.starts_with("hairpin-") ? Shape::hairpin : Shape::line);
   HAIRPIN_CHECK_OK(check_shape(kind, shape));
   HAIRPIN_CHECK_OK(check_counts(kind, shape, options));
-  const auto [pp, m, domains, _] = options;
+  HAIRPIN_CHECK_OK(check_edges(kind, shape, options));
+  const auto [pp, m, domains, edges, _] = options;
   if (kind == "1f1b") return line_1f1b(pp, m, domains);
-  if (kind == "hairpin-1f1b") return hairpin_1f1b(pp, m, domains);
-  return shape == Shape::line ? line_gpipe(pp, m, domains) : hairpin_gpipe(pp, m, domains);
+  if (kind == "hairpin-1f1b") return hairpin_1f1b(pp, m, {domains, edges});
+  return shape == Shape::line ? line_gpipe(pp, m, domains) : hairpin_gpipe(pp, m, {domains, edges});
 }
 
 }  // namespace hairpin::schedule

@@ -11,13 +11,15 @@
 
 namespace hairpin::schedule {
 
-// line: rank r holds stage r. hairpin: rank 0, the edge, holds the first and the last stage.
+// line: position p of the pipeline holds stage p. hairpin: position 0, the edge, holds the first
+// and the last stage.
 enum class Shape { line, hairpin };
 
 struct GenerateOptions {
-  int pp = 0;            // physical pipeline ranks; in the hairpin shape the edge is one of them
-  int microbatches = 0;  // per domain
-  int domains = 1;       // data-parallel replicas of every rank but the edge
+  int pp = 0;                  // pipeline ranks; in the hairpin shape the edge is one of them
+  int microbatches = 0;        // per domain
+  int domains = 1;             // data-parallel replicas of every rank but the edge
+  int edges = 1;               // data-parallel replicas of the edge; a line has no edge and takes 1
   std::optional<Shape> shape;  // default: hairpin for the `hairpin-*` kinds, else line
 };
 
@@ -27,10 +29,11 @@ std::span<const std::string> known_kinds();
 //   gpipe         line or hairpin; all forwards, then all backwards
 //   1f1b          line; one forward, one backward (Narayanan et al., PipeDream-Flush)
 //   hairpin-1f1b  hairpin, pp >= 2; see hairpin.h and docs/schedules.md
-// Any microbatches >= 1 and domains >= 1. Backwards of a stage are always in ascending order of
-// microbatch, then domain. Whatever is returned passes `check`.
+// Any microbatches >= 1, domains >= 1 and edges from 1 to microbatches * domains. On every rank the
+// backwards of a stage ascend by microbatch, then domain. Whatever is returned passes `check`.
 // Errors (bad_input): unknown kind (with the nearest known one) or one that isn't built yet, a
-// count below its least, a shape the kind has no order for, more than kMaxOps ops.
+// count below its least, a shape the kind has no order for, more than kMaxOps ops, edge replicas
+// without a microbatch or on a line.
 Result<Schedule> generate(std::string_view kind, const GenerateOptions& options);
 
 }  // namespace hairpin::schedule

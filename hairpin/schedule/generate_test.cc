@@ -52,10 +52,10 @@ const Reference kReferences[] = {
     {"hairpin-1f1b", {2, 2, 2}, 2, "F1.1 F2.1 B1.1 B2.1"},
     {"hairpin-1f1b", {2, 1}, 0, "FS1 FE1 BS1 BE1"},
     {"hairpin-1f1b", {8, 1}, 7, "F1 B1"},
-    {"gpipe", {2, 2, 1, Shape::hairpin}, 0, "FS1 FS2 FE1 FE2 BS1 BS2 BE1 BE2"},
-    {"gpipe", {2, 2, 1, Shape::hairpin}, 1, "F1 F2 B1 B2"},
+    {"gpipe", {2, 2, 1, 1, Shape::hairpin}, 0, "FS1 FS2 FE1 FE2 BS1 BS2 BE1 BE2"},
+    {"gpipe", {2, 2, 1, 1, Shape::hairpin}, 1, "F1 F2 B1 B2"},
     {"gpipe",
-     {2, 2, 2, Shape::hairpin},
+     {2, 2, 2, 1, Shape::hairpin},
      0,
      "FS1.0 FS1.1 FS2.0 FS2.1 FE1.0 FE1.1 FE2.0 FE2.1 BS1.0 BS1.1 BS2.0 BS2.1 BE1.0 BE1.1 BE2.0 "
      "BE2.1"},
@@ -76,10 +76,10 @@ TEST(Generate, ReferenceOrders) {
 
 TEST(Generate, LayoutOfAHairpinWithDomains) {
   const Schedule schedule = made("hairpin-1f1b", {3, 4, 2});
-  EXPECT_EQ(schedule.rank_of_stage, (std::vector{0, 1, 2, 0}));
+  EXPECT_EQ(schedule.position_of_stage, (std::vector{0, 1, 2, 0}));
   EXPECT_EQ(schedule.num_ranks(), 5);
-  EXPECT_EQ(schedule.rank_of(3, 1), 0);
-  EXPECT_EQ(schedule.rank_of(2, 1), 4);
+  EXPECT_EQ(schedule.rank_of(3, 1, 0), 0);
+  EXPECT_EQ(schedule.rank_of(2, 1, 0), 4);
   EXPECT_EQ(schedule.stages_of(0), (std::vector{0, 3}));
   EXPECT_EQ(schedule.stages_of(4), (std::vector{2}));
   EXPECT_EQ(schedule.kind, "hairpin-1f1b");
@@ -98,12 +98,12 @@ TEST(Generate, Refusals) {
   EXPECT_THAT(refusal("interleaved", {3, 4}), HasSubstr("\"interleaved\" is not built yet"));
   EXPECT_THAT(refusal("hairpin-adaptive", {3, 4}), HasSubstr("is not built yet"));
   EXPECT_THAT(refusal("hairpin-1f1b", {1, 4}), HasSubstr("pp >= 2"));
-  EXPECT_THAT(refusal("gpipe", {1, 4, 1, Shape::hairpin}), HasSubstr("pp >= 2"));
+  EXPECT_THAT(refusal("gpipe", {1, 4, 1, 1, Shape::hairpin}), HasSubstr("pp >= 2"));
   EXPECT_THAT(refusal("gpipe", {0, 4}), HasSubstr("pp >= 1, got 0"));
   EXPECT_THAT(refusal("1f1b", {2, 0}), HasSubstr("microbatches >= 1, got 0"));
   EXPECT_THAT(refusal("1f1b", {2, 4, 0}), HasSubstr("domains >= 1, got 0"));
-  EXPECT_THAT(refusal("1f1b", {2, 4, 1, Shape::hairpin}), HasSubstr("use hairpin-1f1b"));
-  EXPECT_THAT(refusal("hairpin-1f1b", {2, 4, 1, Shape::line}), HasSubstr("use 1f1b"));
+  EXPECT_THAT(refusal("1f1b", {2, 4, 1, 1, Shape::hairpin}), HasSubstr("use hairpin-1f1b"));
+  EXPECT_THAT(refusal("hairpin-1f1b", {2, 4, 1, 1, Shape::line}), HasSubstr("use 1f1b"));
 }
 
 TEST(Generate, RefusesASizeBeforeAllocatingIt) {

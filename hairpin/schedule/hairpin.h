@@ -1,7 +1,7 @@
-// Orders for the hairpin shape: the edge (rank 0) holds stage 0 (head) and stage pp (tail), cloud
-// rank r holds stage r, and every cloud rank exists once per domain.
+// Orders for the hairpin shape: the edge holds stage 0 (head) and stage pp (tail), the cloud rank
+// at position p holds stage p. The edge exists once per replica, every cloud rank once per domain.
 //
-// Callers use generate.h, which checks the counts: here pp >= 2, m >= 1, domains >= 1.
+// Callers use generate.h, which checks the counts: here pp >= 2 and m >= 1.
 #pragma once
 
 #include "hairpin/schedule/schedule.h"
@@ -12,15 +12,23 @@ namespace hairpin::schedule {
 // it.
 int leading_pairs(int pp, int m);
 
-// Edge: min(pp+1, m) x FS; leading_pairs x (FE BS); then units [FS] FE BS BE, the FS slot used only
-// while microbatches remain; then the remaining BE. Cloud rank r: min(pp-r, m) x F, F B, B.
-// Over domains each unit repeats for domain 0..D-1 before the next unit.
-Schedule hairpin_1f1b(int pp, int m, int domains);
+// Each at least 1.
+struct Replicas {
+  int domains = 1;
+  int edges = 1;
+};
 
-// Edge: all FS, all FE, all BS, all BE, each by microbatch, then domain. Cloud: all F, all B.
-Schedule hairpin_gpipe(int pp, int m, int domains);
+// Edge: min(pp+1, m) x FS; leading_pairs x (FE BS); then units [FS] FE BS BE, the FS slot used only
+// while microbatches remain; then the remaining BE. Cloud position p: min(pp-p, m) x F, F B, B.
+// Over domains each unit repeats for domain 0..D-1 before the next unit. Edge replicas share that
+// one list: each runs the ops of its own microbatches, in the list's order.
+Schedule hairpin_1f1b(int pp, int m, const Replicas& replicas);
+
+// Edge: all FS, all FE, all BS, all BE, each by microbatch, then domain, shared by replicas as
+// above. Cloud: all F, all B.
+Schedule hairpin_gpipe(int pp, int m, const Replicas& replicas);
 
 // The hairpin's layout with empty lists.
-Schedule empty_hairpin(const char* kind, int pp, int m, int domains);
+Schedule empty_hairpin(const char* kind, int pp, int m, const Replicas& replicas);
 
 }  // namespace hairpin::schedule

@@ -32,7 +32,7 @@ class Held {
 
 PeakInFlight peak_in_flight(const Schedule& schedule) {
   PeakInFlight peak;
-  peak.stage.resize(schedule.rank_of_stage.size());
+  peak.stage.resize(schedule.position_of_stage.size());
   peak.rank.resize(schedule.ranks.size());
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     Held held;

@@ -12,7 +12,7 @@ namespace hairpin::schedule {
 // Both count microbatches of all domains that a rank serves. Ops must be in range and on their
 // rank.
 struct PeakInFlight {
-  std::vector<int> stage;  // by logical stage; over domains the largest
+  std::vector<int> stage;  // by logical stage; the largest of its ranks
   std::vector<int> rank;   // by rank: a microbatch held by head and tail counts once
 };
 PeakInFlight peak_in_flight(const Schedule& schedule);

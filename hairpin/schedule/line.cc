@@ -8,8 +8,8 @@ namespace {
 
 Schedule empty_line(const char* kind, int pp, int m, int domains) {
   Schedule schedule{.kind = kind, .microbatches = m, .domains = domains};
-  schedule.rank_of_stage.resize(static_cast<std::size_t>(pp));
-  std::iota(schedule.rank_of_stage.begin(), schedule.rank_of_stage.end(), 0);
+  schedule.position_of_stage.resize(static_cast<std::size_t>(pp));
+  std::iota(schedule.position_of_stage.begin(), schedule.position_of_stage.end(), 0);
   return schedule;
 }
 

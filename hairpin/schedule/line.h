@@ -1,4 +1,5 @@
-// Orders for a line of ranks, one stage a rank, each domain its own copy of the line.
+// Orders for a line of ranks, one stage a rank. Each domain has its own copy of the line: data
+// parallelism on one site.
 //
 // Callers use generate.h, which checks the counts: here pp, m and domains are at least 1.
 #pragma once

@@ -60,7 +60,7 @@ Schedule logical_stages(int pp, int m) { return line_1f1b(pp + 1, m, 1); }
 
 Schedule merge_logical(const Schedule& logical) {
   const int pp = logical.num_stages() - 1;
-  Schedule merged = empty_hairpin("hairpin-1f1b", pp, logical.microbatches, 1);
+  Schedule merged = empty_hairpin("hairpin-1f1b", pp, logical.microbatches, {});
   std::vector<Op>& edge = merged.ranks[0];
   for (const Slot& slot : fill_slots(logical))
     for (const auto* ops : {&slot.fs, &slot.tail, &slot.be})

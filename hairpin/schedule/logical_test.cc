@@ -22,7 +22,7 @@ TEST(Logical, EachStageIsOrderedAs1F1B) {
 TEST(Logical, MergedStagesAreTheClosedForm) {
   for (int pp = 2; pp <= 8; ++pp)
     for (int m = 1; m <= 64; ++m)
-      EXPECT_EQ(merge_logical(logical_stages(pp, m)), hairpin_1f1b(pp, m, 1))
+      EXPECT_EQ(merge_logical(logical_stages(pp, m)), hairpin_1f1b(pp, m, {}))
           << "pp " << pp << " m " << m;
 }
 

@@ -71,16 +71,15 @@ Result<Op> parse_op(const Schedule& layout, int rank, std::string_view text) {
 
 std::vector<std::string> rank_labels(const Schedule& schedule) {
   std::vector<std::string> labels;
-  const int own = schedule.ranks_of_one_domain() - schedule.shared_ranks;
   for (int rank = 0; rank < schedule.num_ranks(); ++rank) {
-    if (rank < schedule.shared_ranks) {
-      labels.push_back("edge");
+    const int replica = schedule.replica_of(rank);
+    if (schedule.is_edge(rank)) {
+      labels.push_back(schedule.edge_ranks > 1 ? fmt::format("edge replica {}", replica) : "edge");
       continue;
     }
-    const int domain = (rank - schedule.shared_ranks) / own;
     std::string label =
-        fmt::format("{} {}", schedule.is_hairpin() ? "cloud" : "rank", rank - domain * own);
-    if (schedule.domains > 1) label += fmt::format(" domain {}", domain);
+        fmt::format("{} {}", schedule.is_hairpin() ? "cloud" : "rank", schedule.position_of(rank));
+    if (schedule.domains > 1) label += fmt::format(" domain {}", replica);
     labels.push_back(std::move(label));
   }
   return labels;

@@ -33,7 +33,8 @@ class Notation {
 // Errors (bad_input): another form, a letter pair the rank doesn't have, a number out of range.
 Result<Op> parse_op(const Schedule& layout, int rank, std::string_view text);
 
-// "edge", "cloud 2", "rank 3"; with domains "cloud 2 domain 1".
+// "edge", "cloud 2", "rank 3", the number being the position in the pipeline; with several domains
+// "cloud 2 domain 1", with several edge replicas "edge replica 1".
 std::vector<std::string> rank_labels(const Schedule& schedule);
 
 // One line a list: its label, padded, and its ops separated by spaces.

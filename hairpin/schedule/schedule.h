@@ -1,12 +1,14 @@
 // A pipeline schedule as data: for each rank an ordered list of ops. It is generated, checked,
 // simulated and drawn without tensors, then executed as is (pipeline/executor.h).
 //
-// A model cut for P ranks has logical stages 0..S-1 in model order. In the hairpin shape there are
-// PP + 1 of them: the edge (rank 0) holds the first (head) and the last (tail), cloud rank r holds
-// stage r. In the line shape rank r holds stage r.
+// A model cut for a pipeline of PP positions has logical stages 0..S-1 in model order. In the
+// hairpin shape there are PP + 1 of them: the edge (position 0) holds the first (head) and the last
+// (tail), cloud position p holds stage p. In the line shape position p holds stage p.
 //
-// With D domains every rank that is not shared exists D times: rank 0..shared_ranks-1 serve all
-// domains, then come domain 0's other ranks, then domain 1's, and so on.
+// Ranks 0..E-1 are the edge's data-parallel replicas (a line has no edge: E = 0). Then come domain
+// 0's ranks, one for each other position, then domain 1's, and so on. Microbatch number
+// j = microbatch * D + domain of the step belongs to domain j mod D and is served by edge replica
+// j mod E. Neither of D and E need divide the other.
 #pragma once
 
 #include <compare>
@@ -33,23 +35,33 @@ struct Schedule {
   std::string kind;      // "gpipe", "1f1b", "hairpin-1f1b", ...
   int microbatches = 0;  // per domain
   int domains = 1;
-  std::vector<int> rank_of_stage;  // logical stage -> its rank in domain 0
+  std::vector<int> position_of_stage;  // logical stage -> its position in the pipeline
   std::vector<std::vector<Op>> ranks;
-  int shared_ranks = 0;  // how many first ranks serve all domains: 1 (the edge) or 0
+  int edge_ranks = 0;  // E, the replicas of position 0 if that is an edge; 0: it is not
 
   bool operator==(const Schedule&) const = default;
 
-  int num_stages() const { return static_cast<int>(rank_of_stage.size()); }
+  int num_stages() const { return static_cast<int>(position_of_stage.size()); }
   int num_ranks() const { return static_cast<int>(ranks.size()); }
 
-  // Whether the first and the last stage lie on one rank: head and tail on the edge.
+  // Whether the first and the last stage lie at one position: head and tail on the edge.
   bool is_hairpin() const {
-    return num_stages() > 2 && rank_of_stage.front() == rank_of_stage.back();
+    return num_stages() > 2 && position_of_stage.front() == position_of_stage.back();
   }
-  int ranks_of_one_domain() const;  // PP: the shared ranks and one domain's own
-  int rank_of(int stage, int domain) const;
-  // The stages RANK holds, ascending. RANK must be one of 0..num_ranks()-1.
-  std::vector<int> stages_of(int rank) const;
+  int pp() const;  // positions of the pipeline, the edge counted as one
+
+  // The number j that a microbatch of a domain has in the step.
+  int number_of(int microbatch, int domain) const { return microbatch * domains + domain; }
+  // The rank that runs STAGE for a microbatch: an edge stage's depends on both, any other's on the
+  // domain only.
+  int rank_of(int stage, int domain, int microbatch) const;
+  int rank_of(const Op& op) const { return rank_of(op.stage, op.domain, op.microbatch); }
+
+  // Of RANK, one of 0..num_ranks()-1:
+  bool is_edge(int rank) const { return rank < edge_ranks; }
+  int position_of(int rank) const;             // in the pipeline; the edge's is 0
+  int replica_of(int rank) const;              // an edge rank's replica, any other's domain
+  std::vector<int> stages_of(int rank) const;  // ascending
 };
 
 }  // namespace hairpin::schedule

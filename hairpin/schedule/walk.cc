@@ -80,7 +80,7 @@ class Walk {
   }
   int rank_waited_for(int rank) const {
     const Op op = awaited(rank);
-    const int other = schedule_.rank_of(op.stage, op.domain);
+    const int other = schedule_.rank_of(op);
     HAIRPIN_CHECK(head(other) != nullptr, "rank {} has ended without running what it holds", other);
     return other;
   }
