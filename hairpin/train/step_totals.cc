@@ -11,7 +11,7 @@ std::vector<wire::SegmentSums> runs_of(const std::vector<double>& sums) {
   for (std::size_t i = 0; i < sums.size(); ++i) {
     if (sums[i] == -1.0) continue;
     if (i == 0 || sums[i - 1] == -1.0) runs.push_back({static_cast<std::uint32_t>(i), {}});
-    runs.back().sums_of_squares.push_back(sums[i]);
+    runs.back().norm_terms.push_back(sums[i]);
   }
   return runs;
 }
@@ -21,12 +21,12 @@ Result<void> merge(std::vector<double>& sums, const std::vector<wire::SegmentSum
   std::size_t filled = 0, missing = 0;
   for (const double sum : sums) missing += sum == -1.0;
   for (const auto& run : runs)
-    for (std::size_t i = 0; i < run.sums_of_squares.size(); ++i, ++filled) {
+    for (std::size_t i = 0; i < run.norm_terms.size(); ++i, ++filled) {
       const auto segment = run.first_segment + i;
-      if (segment >= sums.size() || sums[segment] != -1.0 || run.sums_of_squares[i] < 0)
+      if (segment >= sums.size() || sums[segment] != -1.0 || run.norm_terms[i] < 0)
         return fail(ErrorKind::peer, "the peer sent a gradient norm for segment {}, not its own",
                     segment);
-      sums[segment] = run.sums_of_squares[i];
+      sums[segment] = run.norm_terms[i];
     }
   if (filled != missing)
     return fail(ErrorKind::peer, "the peer sent gradient norms of {} segments, it holds {}", filled,

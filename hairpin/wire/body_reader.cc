@@ -128,7 +128,7 @@ StepScalars read_step_scalars(BodyReader& in) {
   for (std::uint32_t i = 0; i < runs && in.ok(); ++i) {
     auto& run = m.runs.emplace_back();
     run.first_segment = in.number<std::uint32_t>();
-    run.sums_of_squares = in.numbers<double>(in.count("sums", sizeof(double)));
+    run.norm_terms = in.numbers<double>(in.count("norm terms", sizeof(double)));
   }
   return m;
 }

@@ -66,8 +66,8 @@ struct BodyWriter {
     count(m.runs.size());
     for (const auto& run : m.runs) {
       out.number(run.first_segment);
-      count(run.sums_of_squares.size());
-      out.raw(bytes_of(run.sums_of_squares));
+      count(run.norm_terms.size());
+      out.raw(bytes_of(run.norm_terms));
     }
   }
   void operator()(const WeightsRequest& m) { out.number(m.entry); }

@@ -76,12 +76,14 @@ struct TensorMessage {
   bool operator==(const TensorMessage&) const = default;
 };
 
-// Both ways, once a step: what both sites need for one global gradient norm. The sums are in model
-// order over the sender's own segments; `first_segment` is the index of its first (a site with two
-// runs of segments, as the edge has, sends one entry a run).
+// Both ways, once a step: what both sites need for one global gradient norm. The terms are in model
+// order over the sender's own segments, each of the segment's gradients g: the sum of |g|, the sum
+// of g^2 or the largest |g|, as optimizer.norm_type (part of the contract) is 1, 2 or inf.
+// `first_segment` is the index of the first (a site with two runs of segments, as the edge has,
+// sends one entry a run).
 struct SegmentSums {
   std::uint32_t first_segment = 0;
-  std::vector<double> sums_of_squares;
+  std::vector<double> norm_terms;
   bool operator==(const SegmentSums&) const = default;
 };
 struct StepScalars {
