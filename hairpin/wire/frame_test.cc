@@ -175,7 +175,7 @@ TEST(Frame, CountsAreHeldAgainstTheBytesThatAreThere) {
   expect_contains(refusal_of(3, "00000000 01000000 ffffff7f"), "segments cannot be");
   expect_contains(refusal_of(5, "00000000 0000000000000000 ffffffff"), "runs cannot be");
   expect_contains(refusal_of(5, "00000000 0000000000000000 01000000 00000000 ffffff1f"),
-                  "sums cannot be");
+                  "norm terms cannot be");
   expect_contains(refusal_of(7, "ffffffff"), "entries cannot be");
   expect_contains(refusal_of(1, "0100 00 ffffffff"), "ends too early");
 }
