@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "hairpin/base/check.h"
-#include "hairpin/nn/largest_allocation.h"
+#include "hairpin/tensor/memory_meter.h"
 #include "hairpin/tensor/threads.h"
 
 namespace hairpin::nn {
@@ -140,10 +140,12 @@ TEST(Attention, TheScoresOfAllTokensNeverExistAtOnce) {
   const auto layout = packed({400, 400});
   const Tensor qkv = random_rows(layout.tokens, kShape.fused_width(), 10);
   const Tensor dout = random_rows(layout.tokens, 60, 11);
-  const LargestAllocation largest;
+  MemoryMeter meter;
+  const MeterScope scope(&meter, MemoryUse::activations);
   run(qkv, layout, dout);
-  EXPECT_GE(largest.elements(), kShape.query_heads * 16 * 400);  // the last block's
-  EXPECT_LE(largest.elements(), kShape.query_heads * 128 * 400);
+  const auto elements = meter.largest().bytes / 4;
+  EXPECT_GE(elements, kShape.query_heads * 16 * 400);  // the last block's
+  EXPECT_LE(elements, kShape.query_heads * 128 * 400);
 }
 
 TEST(Attention, WithACacheEqualsWithout) {

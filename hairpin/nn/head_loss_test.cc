@@ -5,7 +5,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "hairpin/base/check.h"
-#include "hairpin/nn/largest_allocation.h"
+#include "hairpin/tensor/memory_meter.h"
 #include "hairpin/tensor/threads.h"
 
 namespace hairpin::nn {
@@ -105,10 +105,11 @@ TEST_F(HeadLoss, WithoutGradientsTheLossIsTheSameAndNothingIsSunk) {
 // Beside a chunk's logits nothing is larger than what the call is given anyway.
 TEST_F(HeadLoss, TheLogitsOfAllTokensNeverExistAtOnce) {
   run(4);
-  const LargestAllocation largest;
+  MemoryMeter meter;
+  const MeterScope scope(&meter, MemoryUse::activations);
   run(4);
-  EXPECT_LE(largest.elements(), kVocab * kHidden);  // the test's own copy of a gradient
-  EXPECT_GE(largest.elements(), 4 * kVocab);
+  EXPECT_LE(meter.largest().bytes, kVocab * kHidden * 4);  // the test's own copy of a gradient
+  EXPECT_GE(meter.largest().bytes, 4 * kVocab * 4);
 }
 
 TEST_F(HeadLoss, TwoThreadsAgreeWithOne) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hairpin/base/check.h"
+#include "hairpin/tensor/memory_meter.h"
 
 namespace hairpin::nn {
 namespace {
@@ -33,8 +34,14 @@ Tensor Parameter::part(std::size_t index) const {
 Bucket::Bucket(std::vector<ParameterSpec> specs) {
   std::int64_t total = 0;
   for (const auto& spec : specs) total += padded(element_count(spec.shape));
-  values_ = at::zeros({total}, at::kFloat);
-  gradients_ = at::empty({total}, at::kFloat);  // untouched, hence not resident, until trained
+  {
+    const MeterScope use(MemoryUse::weights);
+    values_ = at::zeros({total}, at::kFloat);
+  }
+  {
+    const MeterScope use(MemoryUse::gradients);
+    gradients_ = at::empty({total}, at::kFloat);  // untouched, hence not resident, until trained
+  }
   std::int64_t offset = 0;
   parameters_.reserve(specs.size());
   for (auto& spec : specs) {
@@ -61,6 +68,7 @@ void Bucket::begin_step() {
 TiedUse::TiedUse(Parameter& source) : source_(source) {
   use_.spec = source.spec;
   use_.value = source.value;
+  const MeterScope use(MemoryUse::gradients);
   use_.gradient = at::empty_like(source.gradient);
 }
 

@@ -9,6 +9,7 @@
 
 #include "hairpin/nn/gradient_sink.h"
 #include "hairpin/tensor/convert.h"
+#include "hairpin/tensor/memory_meter.h"
 
 namespace hairpin::nn {
 namespace {
@@ -90,6 +91,15 @@ TEST(Bucket, PartsAreRowsInTheirOrder) {
     parts[1].fill_(-1.0f);  // a view, not a copy
     EXPECT_EQ(parameter.value.select(0, 4).max().item<float>(), -1.0f);
   }
+}
+
+TEST(Bucket, BuffersAreCountedByTheirUse) {
+  MemoryMeter meter;
+  const MeterScope scope(&meter, MemoryUse::activations);
+  Bucket bucket(kOdd);
+  EXPECT_EQ(meter.current(), (MemoryBytes{{96 * 4, 96 * 4, 0, 0, 0}}));
+  const TiedUse use(bucket[0]);
+  EXPECT_EQ(meter.current(), (MemoryBytes{{96 * 4, (96 + 3 * 5) * 4, 0, 0, 0}}));
 }
 
 TEST(GradientSink, TheFirstAdditionOverwritesAndLaterOnesAdd) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "hairpin/optim/optimizer_kernels.h"
+#include "hairpin/tensor/memory_meter.h"
 #include "hairpin/tensor/threads.h"
 
 namespace hairpin::optim {
@@ -16,6 +17,7 @@ constexpr std::int64_t kElementGrain = 1 << 16;
 
 Optimizer::Optimizer(std::vector<nn::Bucket*> buckets, const OptimizerOptions& options)
     : options_(options) {
+  const MeterScope use(MemoryUse::optimizer);
   const bool adamw = options_.kind == OptimizerOptions::Kind::adamw;
   for (auto* bucket : buckets) {
     State state{bucket, Tensor(), Tensor()};

@@ -9,6 +9,7 @@
 #include "hairpin/optim/gradient_norm.h"
 #include "hairpin/optim/optimizer_kernels.h"
 #include "hairpin/tensor/convert.h"
+#include "hairpin/tensor/memory_meter.h"
 #include "hairpin/tensor/threads.h"
 
 namespace hairpin::optim {
@@ -152,6 +153,17 @@ TEST(GradientNorm, ClipsAsTorchDoes) {
   EXPECT_EQ(clip_scale(0.5, 1.0), 1.0);
   EXPECT_EQ(clip_scale(4.0, 1.0), 1.0 / 4.000001);
   EXPECT_EQ(clip_scale(1.0, 1.0), 1.0 / 1.000001);
+}
+
+TEST(OptimizerTest, MomentsAreCountedAsTheOptimizers) {
+  MemoryMeter meter;
+  const MeterScope scope(&meter, MemoryUse::activations);
+  nn::Bucket bucket({{"matrix", {2, 8}, {}}});
+  const Optimizer adamw({&bucket}, {.kind = Kind::adamw});
+  EXPECT_EQ(meter.current(), (MemoryBytes{{64, 64, 128, 0, 0}}));
+  const Optimizer momentum({&bucket}, {.kind = Kind::sgd, .momentum = 0.9});
+  const Optimizer plain({&bucket}, {.kind = Kind::sgd});
+  EXPECT_EQ(meter.current(), (MemoryBytes{{64, 64, 192, 0, 0}}));
 }
 
 }  // namespace
