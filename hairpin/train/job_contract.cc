@@ -4,18 +4,25 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 namespace hairpin::train {
 
 link::Contract job_contract(const Setup& setup, const hf::Identity& model) {
   const auto& job = setup.job;
   link::Contract contract;
-  const auto add = [&](const char* name, auto value) {
+  const auto add = [&](const std::string& name, auto value) {
     contract.fields.emplace_back(name, fmt::format("{}", value));
   };
   add("model config.json (SHA-256)", to_hex(model.config));
   add("model weights (SHA-256)", to_hex(model.weights));
   add("split.layers", fmt::format("[{}]", fmt::join(job.split->layers, ", ")));
+  for (const auto& [name, site] : {std::pair{"edge", &job.edge}, std::pair{"cloud", &job.cloud}}) {
+    add(fmt::format("{}.tensor_parallel", name), site->tensor_parallel);
+    add(fmt::format("{}.data_parallel", name), site->data_parallel);
+    add(fmt::format("{}.sequence_parallel", name), site->sequence_parallel);
+  }
   add("data.sequence_length", job.data.sequence_length);
   add("train.steps", job.train.steps);
   add("train.microbatches", job.train.microbatches);
@@ -23,6 +30,7 @@ link::Contract job_contract(const Setup& setup, const hf::Identity& model) {
   add("train.precision", job.train.precision);
   add("train.loss", config::word_of(job.train.loss));
   add("train.loss_chunk", job.train.loss_chunk);
+  add("train.on_nonfinite", config::word_of(job.train.on_nonfinite));
   add("train.seed", job.train.seed);
   const auto& optimizer = job.optimizer;
   add("optimizer.kind", optimizer.kind);
@@ -37,6 +45,7 @@ link::Contract job_contract(const Setup& setup, const hf::Identity& model) {
   add("optimizer.momentum", optimizer.momentum);
   add("optimizer.clip_norm",
       optimizer.clip_norm ? fmt::format("{}", *optimizer.clip_norm) : std::string("none"));
+  add("optimizer.norm_type", config::word_of(optimizer.norm_type));
   add("schedule.kind", job.schedule.kind);
   add("link.codec", job.link.codec);
   return contract;

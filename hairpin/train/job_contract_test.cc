@@ -20,6 +20,9 @@ Site some_site() {
   Site site;
   site.setup.job.split = config::Split{.layers = {2, 26, 2}};
   site.setup.job.data.train = "private/samples.jsonl";
+  site.setup.job.cloud.tensor_parallel = 4;
+  site.setup.job.cloud.data_parallel = 2;
+  site.setup.job.cloud.sequence_parallel = true;
   site.setup.job.optimizer.clip_norm = 1.0;
   return site;
 }
@@ -33,6 +36,12 @@ TEST(JobContract, SaysThisAndNothingElse) {
       {"model config.json (SHA-256)", zeros},
       {"model weights (SHA-256)", zeros},
       {"split.layers", "[2, 26, 2]"},
+      {"edge.tensor_parallel", "1"},
+      {"edge.data_parallel", "1"},
+      {"edge.sequence_parallel", "false"},
+      {"cloud.tensor_parallel", "4"},
+      {"cloud.data_parallel", "2"},
+      {"cloud.sequence_parallel", "true"},
       {"data.sequence_length", "512"},
       {"train.steps", "0"},
       {"train.microbatches", "1"},
@@ -40,6 +49,7 @@ TEST(JobContract, SaysThisAndNothingElse) {
       {"train.precision", "fp32"},
       {"train.loss", "per_token"},
       {"train.loss_chunk", "256"},
+      {"train.on_nonfinite", "stop"},
       {"train.seed", "1"},
       {"optimizer.kind", "adamw"},
       {"optimizer.learning_rate", "0.0001"},
@@ -52,6 +62,7 @@ TEST(JobContract, SaysThisAndNothingElse) {
       {"optimizer.weight_decay", "0"},
       {"optimizer.momentum", "0"},
       {"optimizer.clip_norm", "1"},
+      {"optimizer.norm_type", "2"},
       {"schedule.kind", "hairpin-1f1b"},
       {"link.codec", "fp32"},
   };
@@ -64,6 +75,12 @@ TEST(JobContract, ADifferenceInAnyFieldIsNamed) {
       {"model config.json (SHA-256)", [](Site& s) { s.model.config[31] = std::byte{1}; }},
       {"model weights (SHA-256)", [](Site& s) { s.model.weights[0] = std::byte{1}; }},
       {"split.layers", [](Site& s) { s.setup.job.split->layers = {2, 2, 24, 2}; }},
+      {"edge.tensor_parallel", [](Site& s) { ++s.setup.job.edge.tensor_parallel; }},
+      {"edge.data_parallel", [](Site& s) { ++s.setup.job.edge.data_parallel; }},
+      {"edge.sequence_parallel", [](Site& s) { s.setup.job.edge.sequence_parallel = true; }},
+      {"cloud.tensor_parallel", [](Site& s) { ++s.setup.job.cloud.tensor_parallel; }},
+      {"cloud.data_parallel", [](Site& s) { ++s.setup.job.cloud.data_parallel; }},
+      {"cloud.sequence_parallel", [](Site& s) { s.setup.job.cloud.sequence_parallel = false; }},
       {"data.sequence_length", [](Site& s) { ++s.setup.job.data.sequence_length; }},
       {"train.steps", [](Site& s) { ++s.setup.job.train.steps; }},
       {"train.microbatches", [](Site& s) { ++s.setup.job.train.microbatches; }},
@@ -71,6 +88,8 @@ TEST(JobContract, ADifferenceInAnyFieldIsNamed) {
       {"train.precision", [](Site& s) { s.setup.job.train.precision = "bf16"; }},
       {"train.loss", [](Site& s) { s.setup.job.train.loss = config::Loss::per_sample; }},
       {"train.loss_chunk", [](Site& s) { ++s.setup.job.train.loss_chunk; }},
+      {"train.on_nonfinite",
+       [](Site& s) { s.setup.job.train.on_nonfinite = config::OnNonfinite::skip; }},
       {"train.seed", [](Site& s) { ++s.setup.job.train.seed; }},
       {"optimizer.kind", [](Site& s) { s.setup.job.optimizer.kind = "sgd"; }},
       {"optimizer.learning_rate",
@@ -85,6 +104,8 @@ TEST(JobContract, ADifferenceInAnyFieldIsNamed) {
       {"optimizer.weight_decay", [](Site& s) { s.setup.job.optimizer.weight_decay = 0.1; }},
       {"optimizer.momentum", [](Site& s) { s.setup.job.optimizer.momentum = 0.9; }},
       {"optimizer.clip_norm", [](Site& s) { s.setup.job.optimizer.clip_norm.reset(); }},
+      {"optimizer.norm_type",
+       [](Site& s) { s.setup.job.optimizer.norm_type = config::NormType::infinity; }},
       {"schedule.kind", [](Site& s) { s.setup.job.schedule.kind = "gpipe"; }},
       {"link.codec", [](Site& s) { s.setup.job.link.codec = "bf16"; }},
   };
@@ -107,6 +128,9 @@ TEST(JobContract, WhatIsASitesOwnBusinessIsNotInIt) {
   job.data.packing = job.data.shuffle = false;
   job.data.on_bad_sample = config::OnBad::skip;
   job.edge.threads = 7;
+  job.edge.zero = 1;
+  job.cloud.overlap_grad_reduce = job.cloud.overlap_param_gather = false;
+  job.output.trace = true;
   job.cloud.keys = "k";
   job.output.directory = "o";
   job.link.address = "cloud:1";
