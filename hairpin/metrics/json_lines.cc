@@ -6,12 +6,27 @@
 #include <utility>
 
 #include "hairpin/base/check.h"
+#include "hairpin/metrics/json_text.h"
 
 namespace hairpin::metrics {
 namespace {
 
 std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "null";  // fmt's {}: shortest exact
+}
+
+std::string object(const RankMemory& rank) {
+  return fmt::format(
+      R"({{"rank": {}, "peak": {}, "weights": {}, "gradients": {}, "optimizer": {}, )"
+      R"("activations": {}, "link": {}}})",
+      json_text(rank.rank), rank.peak, rank.weights, rank.gradients, rank.optimizer,
+      rank.activations, rank.link);
+}
+
+std::string array(const std::vector<RankMemory>& ranks) {
+  std::string out;
+  for (const auto& rank : ranks) out += (out.empty() ? "[" : ", ") + object(rank);
+  return out + "]";
 }
 
 tl::unexpected<Error> write_failed(const std::filesystem::path& path) {
@@ -35,8 +50,15 @@ std::string to_json(const StepRecord& record) {
   add("tokens_per_second", number(record.tokens_per_second));
   add("link_bytes_up", std::to_string(record.link_bytes_up));
   add("link_bytes_down", std::to_string(record.link_bytes_down));
+  const auto add_moved = [&](const char* name, std::optional<std::uint64_t> bytes) {
+    if (bytes) add(name, std::to_string(*bytes));
+  };
+  add_moved("tp_bytes", record.tp_bytes);
+  add_moved("dp_bytes", record.dp_bytes);
+  add_moved("pp_bytes", record.pp_bytes);
   add("peak_memory_bytes", std::to_string(record.peak_memory_bytes));
   add("bubble", number(record.bubble));
+  if (!record.tensor_memory.empty()) add("tensor_memory", array(record.tensor_memory));
   return out + "}";
 }
 

@@ -1,8 +1,8 @@
 // metrics.jsonl: one JSON object a step, on a line of its own, in the order of StepRecord's fields.
 //
 // Numbers have the shortest text that reads back as the same double, so that two runs' losses can
-// be compared bit for bit. `loss` is left out where it is not known; NaN and infinities, which JSON
-// does not have, are null.
+// be compared bit for bit. What is not known (an unset field, `tensor_memory` of no rank) is left
+// out; NaN and infinities, which JSON does not have, are null.
 #pragma once
 
 #include <cstdio>

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
+
+#include "hairpin/metrics/rank_memory.h"
 
 namespace hairpin::metrics {
 
@@ -17,8 +20,12 @@ struct StepRecord {
   double tokens_per_second = 0.0;
   std::uint64_t link_bytes_up = 0;    // edge to cloud, this step, framed bytes
   std::uint64_t link_bytes_down = 0;  // cloud to edge
+  // Moved between this site's ranks in the step, by all of them together; unset where an axis has
+  // one rank.
+  std::optional<std::uint64_t> tp_bytes, dp_bytes, pp_bytes;
   std::uint64_t peak_memory_bytes = 0;
   double bubble = 0.0;  // fraction of the step in which this site's ranks had no work, 0 to 1
+  std::vector<RankMemory> tensor_memory;  // of this site's ranks, so far
 };
 
 }  // namespace hairpin::metrics
