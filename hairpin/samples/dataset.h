@@ -49,7 +49,8 @@ struct Dataset {
 
 // OpenAI-messages JSONL: {"messages": [{"role": "user", "content": "..."}, ...]} a line;
 // docs/data.md has the rules. A line that breaks them is an error that names file, line and reason,
-// or is logged and counted, as the options say. A file that leaves no sample is an error.
+// or is logged and counted, as the options say. A file that leaves no sample is an error. Each
+// sample of the dataset has a token to train on.
 Result<Dataset> load_chat_jsonl(const std::filesystem::path& file,
                                 const tokenizer::ChatTokenizer& tokenizer,
                                 const LoadOptions& options);

@@ -1,6 +1,6 @@
 #include "hairpin/train/steps.h"
 
-#include "hairpin/base/check.h"
+#include "hairpin/train/loss_weights.h"
 
 namespace hairpin::train {
 namespace {
@@ -29,35 +29,23 @@ std::shared_ptr<models::MicrobatchInput> input_of(samples::Microbatch&& microbat
   return input;
 }
 
-std::int64_t count_trained(const models::MicrobatchInput& input) {
-  std::int64_t count = 0;
-  for (const auto target : input.targets) count += target >= 0;
-  return count;
-}
-
 }  // namespace
 
 SampleSteps::SampleSteps(const Setup& setup, const samples::Dataset& dataset,
                          pipeline::LinkSession* session)
     : microbatches_(setup.microbatches_per_step()),
+      loss_(setup.job.train.loss),
       session_(session),
       batcher_(dataset, batch_options(setup.job), static_cast<std::size_t>(2 * microbatches_)) {}
 
 Result<Step> SampleSteps::next(std::int64_t index) {
   Step step;
-  std::vector<std::shared_ptr<models::MicrobatchInput>> inputs;
+  GlobalBatch inputs;
   for (std::int64_t i = 0; i < microbatches_; ++i) {
     inputs.push_back(input_of(batcher_.next()));
     step.tokens += inputs.back()->layout.tokens;
-    step.trained_tokens += count_trained(*inputs.back());
   }
-  HAIRPIN_CHECK(step.trained_tokens > 0, "step {} has nothing to train on", index + 1);
-  const auto weight = static_cast<float>(1.0 / static_cast<double>(step.trained_tokens));
-  for (auto& input : inputs) {
-    input->weights.resize(input->targets.size());
-    for (std::size_t t = 0; t < input->targets.size(); ++t)
-      input->weights[t] = input->targets[t] >= 0 ? weight : 0.0f;
-  }
+  step.trained_tokens = weigh_losses(loss_, inputs);
   if (session_ != nullptr) {
     wire::Manifest manifest{.step = static_cast<std::uint32_t>(index)};
     for (const auto& input : inputs) manifest.microbatches.push_back(shape_of(input->layout));

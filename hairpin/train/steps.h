@@ -28,8 +28,9 @@ class StepSource {
   virtual Result<Step> next(std::int64_t step) = 0;
 };
 
-// Samples; with a session it also sends each step's manifest. Every trained token of a step weighs
-// alike: 1 / (trained tokens of the whole global batch).
+// Samples; with a session it also sends each step's manifest. Losses are weighted as train.loss
+// says, over the whole global batch; a step without trained tokens is served like any other, all
+// its weights being 0.
 class SampleSteps : public StepSource {
  public:
   // `dataset` (not empty) and `session` (may be null) must outlive the source.
@@ -38,6 +39,7 @@ class SampleSteps : public StepSource {
 
  private:
   std::int64_t microbatches_;
+  config::Loss loss_;
   pipeline::LinkSession* session_;
   samples::PrefetchingBatcher batcher_;
 };

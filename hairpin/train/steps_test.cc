@@ -5,6 +5,7 @@
 
 #include "hairpin/base/random.h"
 #include "hairpin/link/memory_link.h"
+#include "hairpin/train/loss_weights.h"
 
 namespace hairpin::train {
 namespace {
@@ -67,6 +68,31 @@ TEST(SampleSteps, EveryTrainedTokenOfAStepWeighsAlikeAndAllOfThemOne) {
       EXPECT_NEAR(sum, 1.0, 1e-6);
     }
   }
+}
+
+TEST(SampleSteps, WeighLossesAsTheJobSays) {
+  const auto dataset = some_samples();
+  for (const auto loss : {config::Loss::per_sample, config::Loss::per_microbatch}) {
+    auto setup = small_setup(Part::whole);
+    setup.job.train.loss = loss;
+    const Step step = SampleSteps(setup, dataset, nullptr).next(0).value();
+    GlobalBatch again;
+    for (const auto& input : step.inputs)
+      again.push_back(std::make_shared<models::MicrobatchInput>(*input));
+    EXPECT_EQ(weigh_losses(loss, again), step.trained_tokens);
+    for (std::size_t i = 0; i < again.size(); ++i)
+      EXPECT_EQ(step.inputs[i]->weights, again[i]->weights);
+  }
+}
+
+TEST(SampleSteps, AStepWithNothingToTrainOnIsServedWithoutWeight) {
+  auto dataset = some_samples();
+  for (auto& sample : dataset.samples) sample.trained.assign(sample.trained.size(), false);
+  const Step step = SampleSteps(small_setup(Part::whole), dataset, nullptr).next(0).value();
+  EXPECT_EQ(step.trained_tokens, 0);
+  EXPECT_GT(step.tokens, 0);
+  for (const auto& input : step.inputs)
+    EXPECT_EQ(input->weights, std::vector<float>(input->targets.size(), 0.0f));
 }
 
 class Manifests : public testing::Test {
