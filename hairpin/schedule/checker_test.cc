@@ -61,6 +61,15 @@ TEST(Checker, RefusesAnOpOfAnotherDomainsRank) {
   EXPECT_EQ(refusal(s), "F1.1 (stage 1) stands on rank 1, but belongs on rank 2");
 }
 
+TEST(Checker, RefusesAnOpOfAnotherReplica) {
+  Schedule s = generate("hairpin-1f1b", {2, 2, 1, 2}).value();
+  std::swap(s.ranks[0], s.ranks[1]);
+  EXPECT_EQ(refusal(s), "FS2 (stage 0) stands on rank 0, but belongs on rank 1");
+  s = generate("hairpin-1f1b", {2, 2, 1, 2}).value();
+  std::erase(s.ranks[1], Op{OpKind::backward, 0, 1});
+  EXPECT_EQ(refusal(s), "BE2 is missing on rank 1");
+}
+
 TEST(Checker, RefusesOpsOutsideTheSchedule) {
   for (const Op op :
        {Op{OpKind::forward, 4, 0}, Op{OpKind::forward, -1, 0}, Op{OpKind::forward, 0, 4},
@@ -110,6 +119,15 @@ TEST(Checker, RefusesASwapThatReordersAChannel) {
 TEST(Checker, ChannelsOfDifferentBoundariesAreIndependent) {
   // At PP 2 the one cloud rank reads FS and BS in another order than the edge runs them.
   EXPECT_EQ(refusal(hairpin(2, 6)), "accepted");
+}
+
+// Replica 0 serves the odd microbatches, replica 1 the even ones.
+TEST(Checker, ChannelsOfDifferentReplicasAreIndependent) {
+  const Schedule s = generate("gpipe", {2, 4, 1, 2, Shape::hairpin}).value();
+  EXPECT_EQ(refusal(with_list(s, 2, "F2 F1 F3 F4 B1 B2 B4 B3")), "accepted");
+  EXPECT_EQ(refusal(with_list(s, 2, "F1 F4 F3 F2 B1 B2 B3 B4")),
+            "the activation channel from rank 1 to rank 2 has two orders: its message 1 is sent by "
+            "FS2 but read by F4");
 }
 
 TEST(Checker, HoldsEveryStageToItsCap) {

@@ -23,6 +23,19 @@ TEST(Show, TextAndJson) {
             "{\"ranks\":[[\"FS1\",\"FE1\",\"BS1\",\"BE1\"],[\"F1\",\"B1\"]]}\n");
 }
 
+TEST(Show, EdgeReplicas) {
+  EXPECT_EQ(show({.kind = "hairpin-1f1b", .generate = {2, 2, 2, 3}}).value(),
+            "edge replica 0    FS1.0 FS2.1 FE1.0 BS1.0 FE2.1 BS2.1 BE1.0 BE2.1\n"
+            "edge replica 1    FS1.1 FE1.1 BS1.1 BE1.1\n"
+            "edge replica 2    FS2.0 FE2.0 BS2.0 BE2.0\n"
+            "cloud 1 domain 0  F1.0 F2.0 B1.0 B2.0\n"
+            "cloud 1 domain 1  F1.1 F2.1 B1.1 B2.1\n");
+  const auto text = show({.kind = "hairpin-1f1b", .generate = {2, 2, 1, 2}, .json = true}).value();
+  EXPECT_EQ(json::parse(text),
+            json::parse(R"({"ranks":[["FS1","FE1","BS1","BE1"],["FS2","FE2","BS2","BE2"],
+                                     ["F1","F2","B1","B2"]]})"));
+}
+
 TEST(Show, LogicalStagesBeforeMerging) {
   EXPECT_EQ(show({.kind = "hairpin-1f1b", .generate = {2, 4}, .logical = true}).value(),
             "head     FS1 FS2 FS3 BE1 FS4 BE2 BE3 BE4\n"
@@ -36,6 +49,8 @@ TEST(Show, LogicalStagesBeforeMerging) {
               HasSubstr("--logical goes with hairpin-1f1b"));
   EXPECT_THAT(refusal(show({.kind = "hairpin-1f1b", .generate = {2, 4, 2}, .logical = true})),
               HasSubstr("--logical shows one domain, got 2"));
+  EXPECT_THAT(refusal(show({.kind = "hairpin-1f1b", .generate = {2, 4, 1, 2}, .logical = true})),
+              HasSubstr("--logical shows one edge replica, got 2"));
   EXPECT_THAT(refusal(show({.kind = "hairpin-1f1b", .generate = {1, 4}, .logical = true})),
               HasSubstr("pp >= 2"));
 }
@@ -50,6 +65,17 @@ TEST(SimulateReport, Json) {
   EXPECT_EQ(report.at("peak_in_flight_by_stage"), json({5, 3, 2, 1}));
   EXPECT_EQ(report.at("busy"), json({36, 36, 36}));
   EXPECT_EQ(text.back(), '\n');
+}
+
+TEST(SimulateReport, EdgeReplicas) {
+  const json report = json::parse(
+      simulate_report({.kind = "hairpin-1f1b", .generate = {2, 3, 3, 2}, .json = true}).value());
+  EXPECT_EQ(report.at("domains"), 3);
+  EXPECT_EQ(report.at("edges"), 2);
+  EXPECT_EQ(report.at("busy"), json({5 * 6, 4 * 6, 3 * 6, 3 * 6, 3 * 6}));
+  EXPECT_EQ(report.at("lower_bound"), 5 * 6);
+  const auto line = simulate_report({.kind = "1f1b", .generate = {2, 3}, .json = true}).value();
+  EXPECT_EQ(json::parse(line).at("edges"), 0);
 }
 
 TEST(SimulateReport, Text) {

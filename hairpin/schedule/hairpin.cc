@@ -8,30 +8,49 @@
 namespace hairpin::schedule {
 namespace {
 
-// Appends units to the edge's order. A unit names ops of one domain; it is repeated for each
-// domain. Every op goes to the replica that serves its microbatch. The replicas' lists are so parts
-// of one order that a single replica could run, which is why they can't wait for each other in a
-// circle.
-class EdgeOrder {
- public:
-  explicit EdgeOrder(Schedule& schedule) : tail_(schedule.num_stages() - 1), schedule_(schedule) {}
+// Lists of the edge over its microbatches 0..n-1, whatever domains they are of.
 
-  void append(const std::vector<Op>& unit) {
-    for (int domain = 0; domain < schedule_.domains; ++domain)
-      for (Op op : unit) {
-        op.domain = domain;
-        schedule_.ranks[static_cast<std::size_t>(schedule_.rank_of(op))].push_back(op);
-      }
+std::vector<Op> edge_1f1b(int tail, int n, int warmup, int pairs) {
+  std::vector<Op> ops;
+  int fs = 0, fe = 0, be = 0;
+  const auto forward = [&] { ops.push_back({OpKind::forward, 0, fs++}); };
+  const auto pair = [&] {
+    ops.push_back({OpKind::forward, tail, fe});
+    ops.push_back({OpKind::backward, tail, fe++});
+  };
+  const auto backward = [&] { ops.push_back({OpKind::backward, 0, be++}); };
+  while (fs < std::min(warmup, n)) forward();
+  while (fe < std::min(pairs, n)) pair();
+  while (fe < n) {
+    if (fs < n) forward();
+    pair();
+    backward();
   }
-  Op fs(int i) const { return {OpKind::forward, 0, i}; }
-  Op fe(int i) const { return {OpKind::forward, tail_, i}; }
-  Op bs(int i) const { return {OpKind::backward, tail_, i}; }
-  Op be(int i) const { return {OpKind::backward, 0, i}; }
+  while (be < n) backward();
+  return ops;
+}
 
- private:
-  int tail_;
-  Schedule& schedule_;
-};
+std::vector<Op> edge_gpipe(int tail, int n) {
+  std::vector<Op> ops = forwards_then_backwards(0, 0, n);
+  const auto tail_ops = forwards_then_backwards(tail, 0, n);
+  ops.insert(ops.begin() + n, tail_ops.begin(), tail_ops.end());
+  return ops;
+}
+
+// Gives every edge replica the list that `order(n)` makes over its own n microbatches.
+template <class Order>
+void fill_edge(Schedule& schedule, const Order& order) {
+  const int all = schedule.microbatches * schedule.domains;
+  for (int replica = 0; replica < schedule.edge_ranks; ++replica) {
+    auto& ops = schedule.ranks[static_cast<std::size_t>(replica)];
+    ops = order((all - replica + schedule.edge_ranks - 1) / schedule.edge_ranks);
+    for (Op& op : ops) {
+      const int number = replica + op.microbatch * schedule.edge_ranks;
+      op.microbatch = number / schedule.domains;
+      op.domain = number % schedule.domains;
+    }
+  }
+}
 
 // Gives every cloud rank the list that `order(stage, domain)` makes.
 template <class Order>
@@ -43,7 +62,7 @@ void fill_cloud(Schedule& schedule, const Order& order) {
 
 }  // namespace
 
-int leading_pairs(int pp, int m) { return std::min(m, (4 * (pp + 1) + 1) / 6); }
+int leading_pairs(int pp) { return (4 * (pp + 1) + 1) / 6; }
 
 Schedule empty_hairpin(const char* kind, int pp, int m, const Replicas& replicas) {
   const auto [domains, edges] = replicas;
@@ -58,18 +77,12 @@ Schedule empty_hairpin(const char* kind, int pp, int m, const Replicas& replicas
 
 Schedule hairpin_1f1b(int pp, int m, const Replicas& replicas) {
   Schedule schedule = empty_hairpin("hairpin-1f1b", pp, m, replicas);
-  EdgeOrder edge(schedule);
-  const int pairs = leading_pairs(pp, m);
-  int next_fs = 0, next_be = 0;
-  while (next_fs < std::min(pp + 1, m)) edge.append({edge.fs(next_fs++)});
-  for (int i = 0; i < pairs; ++i) edge.append({edge.fe(i), edge.bs(i)});
-  for (int i = pairs; i < m; ++i) {
-    std::vector<Op> unit;
-    if (next_fs < m) unit.push_back(edge.fs(next_fs++));
-    unit.insert(unit.end(), {edge.fe(i), edge.bs(i), edge.be(next_be++)});
-    edge.append(unit);
-  }
-  while (next_be < m) edge.append({edge.be(next_be++)});
+  const auto share = [&replicas](int count) {
+    return (count * replicas.domains + replicas.edges - 1) / replicas.edges;
+  };
+  const int pairs = share(leading_pairs(pp));
+  const int warmup = pairs + share(pp + 1 - leading_pairs(pp));
+  fill_edge(schedule, [&](int n) { return edge_1f1b(pp, n, warmup, pairs); });
   fill_cloud(schedule, [pp, m](int stage, int domain) {
     return one_forward_one_backward(stage, domain, pp - stage, m);
   });
@@ -78,11 +91,7 @@ Schedule hairpin_1f1b(int pp, int m, const Replicas& replicas) {
 
 Schedule hairpin_gpipe(int pp, int m, const Replicas& replicas) {
   Schedule schedule = empty_hairpin("gpipe", pp, m, replicas);
-  EdgeOrder edge(schedule);
-  for (int i = 0; i < m; ++i) edge.append({edge.fs(i)});
-  for (int i = 0; i < m; ++i) edge.append({edge.fe(i)});
-  for (int i = 0; i < m; ++i) edge.append({edge.bs(i)});
-  for (int i = 0; i < m; ++i) edge.append({edge.be(i)});
+  fill_edge(schedule, [pp](int n) { return edge_gpipe(pp, n); });
   fill_cloud(schedule,
              [m](int stage, int domain) { return forwards_then_backwards(stage, domain, m); });
   return schedule;

@@ -8,24 +8,26 @@
 
 namespace hairpin::schedule {
 
-// The (FE BS) pairs before the first BE: min(m, floor((4(pp+1)+1)/6)); docs/schedules.md derives
-// it.
-int leading_pairs(int pp, int m);
+// K, the (FE BS) pairs before the first BE with m large: floor((4(pp+1)+1)/6); docs/schedules.md
+// derives it.
+int leading_pairs(int pp);
 
-// Each at least 1.
+// Each at least 1; at most m * domains edges.
 struct Replicas {
   int domains = 1;
   int edges = 1;
 };
 
-// Edge: min(pp+1, m) x FS; leading_pairs x (FE BS); then units [FS] FE BS BE, the FS slot used only
-// while microbatches remain; then the remaining BE. Cloud position p: min(pp-p, m) x F, F B, B.
-// Over domains each unit repeats for domain 0..D-1 before the next unit. Edge replicas share that
-// one list: each runs the ops of its own microbatches, in the list's order.
+// Each edge replica, over its own microbatches in order of their number, with P = ceil(K * domains
+// / edges) and W = P + ceil((pp + 1 - K) * domains / edges): W x FS; P x (FE BS); then units [FS]
+// FE BS BE, the FS slot used only while microbatches remain; then the remaining BE. W and P are
+// capped by the replica's microbatches. So one replica of one domain runs the reference order, one
+// replica of several repeats each unit for domain 0..D-1, and docs/schedules.md shows why no sizes
+// deadlock. Cloud position p: min(pp-p, m) x F, F B, B.
 Schedule hairpin_1f1b(int pp, int m, const Replicas& replicas);
 
-// Edge: all FS, all FE, all BS, all BE, each by microbatch, then domain, shared by replicas as
-// above. Cloud: all F, all B.
+// Each edge replica, over its own microbatches: all FS, all FE, all BS, all BE. Cloud: all F, all
+// B.
 Schedule hairpin_gpipe(int pp, int m, const Replicas& replicas);
 
 // The hairpin's layout with empty lists.

@@ -31,6 +31,9 @@ TEST(Notation, NamesTheDomainWhenThereAreSeveral) {
   const Schedule two = generate("hairpin-1f1b", {2, 4, 2}).value();
   EXPECT_EQ(Notation(two).text({OpKind::forward, 0, 0, 1}), "FS1.1");
   EXPECT_EQ(parse_op(two, 2, "B3.1").value(), (Op{OpKind::backward, 1, 2, 1}));
+  const Schedule replicas = generate("hairpin-1f1b", {2, 4, 2, 3}).value();
+  EXPECT_EQ(parse_op(replicas, 2, "FE3.1").value(), (Op{OpKind::forward, 2, 2, 1}));
+  EXPECT_EQ(parse_op(replicas, 4, "B3.1").value(), (Op{OpKind::backward, 1, 2, 1}));
 }
 
 TEST(Notation, Refusals) {
@@ -63,6 +66,11 @@ TEST(Notation, TableAndJson) {
             "rank 1  F1 B1 F2 B2\n");
   EXPECT_EQ(ops_json(line.ranks, Notation(line)),
             "{\"ranks\":[[\"F1\",\"F2\",\"B1\",\"B2\"],[\"F1\",\"B1\",\"F2\",\"B2\"]]}\n");
+}
+
+TEST(Notation, LabelsOfEdgeReplicas) {
+  EXPECT_THAT(rank_labels(generate("hairpin-1f1b", {3, 2, 1, 2}).value()),
+              testing::ElementsAre("edge replica 0", "edge replica 1", "cloud 1", "cloud 2"));
 }
 
 TEST(Notation, LabelsOfALineWithDomains) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "hairpin/schedule/bound.h"
 #include "hairpin/schedule/checker.h"
@@ -67,6 +68,53 @@ RC_GTEST_PROP(Properties, TheCheckerNamesADroppedAndADoubledOp, ()) {
   ops.pop_back();
   ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(position));
   RC_ASSERT(check(schedule).error().message == fmt::format("{} is missing on rank {}", name, rank));
+}
+
+TEST(Properties, TheCheckerAcceptsEverySmallNumberOfReplicas) {
+  for (const char* kind : {"gpipe", "hairpin-1f1b"})
+    for (int pp = 2; pp <= 5; ++pp)
+      for (int m = 1; m <= 8; ++m)
+        for (int domains = 1; domains <= 4; ++domains)
+          for (int edges = 1; edges <= std::min(6, m * domains); ++edges)
+            EXPECT_TRUE(check(generate(kind, {pp, m, domains, edges, Shape::hairpin}).value()))
+                << kind << " pp " << pp << " m " << m << " domains " << domains << " edges "
+                << edges;
+}
+
+// Counted without the checker and the layout's own functions.
+RC_GTEST_PROP(Properties, EveryOpStandsOnceAndAtItsReplica, ()) {
+  const Schedule schedule = any_schedule();
+  std::set<Op> ops;
+  std::size_t total = 0;
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    RC_ASSERT(!schedule.ranks[rank].empty());
+    total += schedule.ranks[rank].size();
+    for (const Op& op : schedule.ranks[rank]) {
+      ops.insert(op);
+      const bool edge = schedule.is_hairpin() && (op.stage == 0 || op.stage == schedule.pp());
+      const auto edges = static_cast<std::size_t>(schedule.edge_ranks);
+      const int number = op.microbatch * schedule.domains + op.domain;
+      RC_ASSERT(edge == (rank < edges));
+      if (edge) RC_ASSERT(static_cast<std::size_t>(number) % edges == rank);
+    }
+  }
+  const int all = 2 * schedule.num_stages() * schedule.microbatches * schedule.domains;
+  RC_ASSERT(ops.size() == static_cast<std::size_t>(all));
+  RC_ASSERT(total == ops.size());
+}
+
+RC_GTEST_PROP(Properties, TheTailsForwardAndBackwardAreNeighboursInHairpin1F1B, ()) {
+  const Schedule schedule = any_schedule();
+  RC_PRE(schedule.kind == "hairpin-1f1b");
+  for (int rank = 0; rank < schedule.edge_ranks; ++rank) {
+    const auto& ops = schedule.ranks[static_cast<std::size_t>(rank)];
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].kind != OpKind::forward || ops[i].stage == 0) continue;
+      Op backward = ops[i];
+      backward.kind = OpKind::backward;
+      RC_ASSERT(i + 1 < ops.size() && ops[i + 1] == backward);
+    }
+  }
 }
 
 TEST(Properties, TheCheckerAcceptsEverySmallSchedule) {

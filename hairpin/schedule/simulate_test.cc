@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "hairpin/schedule/bound.h"
@@ -14,8 +15,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Schedule hairpin(int pp, int m, int domains = 1) {
-  return generate("hairpin-1f1b", {pp, m, domains}).value();
+Schedule hairpin(int pp, int m, int domains = 1, int edges = 1) {
+  return generate("hairpin-1f1b", {pp, m, domains, edges}).value();
 }
 
 Simulation at_unit_times(const Schedule& schedule, double latency = 0) {
@@ -87,6 +88,13 @@ TEST(Simulate, PeaksCountEveryDomainOfTheEdge) {
   EXPECT_THAT(peak.rank, ElementsAre(3 * 3 + 1, 2, 2, 2));
 }
 
+TEST(Simulate, PeaksCountAReplicasOwnMicrobatches) {
+  EXPECT_THAT(at_unit_times(hairpin(2, 8, 3, 3)).peak_in_flight.rank,
+              ElementsAre(4, 4, 4, 2, 2, 2));
+  EXPECT_THAT(at_unit_times(hairpin(2, 8, 2, 4)).peak_in_flight.rank,
+              ElementsAre(3, 3, 3, 3, 2, 2));
+}
+
 // GPipe's and 1F1B's classical makespan with equal stages: (m + p - 1)(f + b).
 TEST(Simulate, ALineOfEqualStagesHasTheClassicalBubble) {
   for (const char* kind : {"gpipe", "1f1b"})
@@ -117,6 +125,35 @@ TEST(Simulate, TheEdgeWorksForEveryDomain) {
   const Schedule schedule = hairpin(2, 4, 3);
   EXPECT_THAT(at_unit_times(schedule).busy, ElementsAre(3 * 4 * 6, 4 * 6, 4 * 6, 4 * 6));
   EXPECT_EQ(bound_at_unit_times(schedule), 3 * 4 * 6);
+}
+
+TEST(Simulate, TheEdgesReplicasShareItsWork) {
+  // Nine microbatches: five for replica 0, four for replica 1.
+  const Schedule schedule = hairpin(2, 3, 3, 2);
+  EXPECT_THAT(at_unit_times(schedule).busy, ElementsAre(5 * 6, 4 * 6, 3 * 6, 3 * 6, 3 * 6));
+  EXPECT_EQ(bound_at_unit_times(schedule), 5 * 6);
+  EXPECT_EQ(bound_at_unit_times(hairpin(2, 3, 3, 9)), bound_at_unit_times(hairpin(2, 3)));
+}
+
+// A replica for each domain is the one-domain pipeline, several times over.
+TEST(Simulate, AReplicaForEachDomainCostsNothing) {
+  for (int pp = 2; pp <= 5; ++pp)
+    for (const double latency : kLatencies)
+      EXPECT_EQ(at_unit_times(hairpin(pp, 10, 3, 3), latency).makespan,
+                at_unit_times(hairpin(pp, 10), latency).makespan)
+          << "pp " << pp << " latency " << latency;
+}
+
+TEST(Simulate, MoreReplicasThanDomainsAreNoSlower) {
+  for (int pp = 2; pp <= 5; ++pp)
+    for (int m = 1; m <= 12; ++m)
+      for (int domains = 1; domains <= 4; ++domains)
+        for (const double latency : kLatencies)
+          for (int edges = domains + 1; edges <= std::min(2 * domains + 2, m * domains); ++edges)
+            EXPECT_LE(at_unit_times(hairpin(pp, m, domains, edges), latency).makespan,
+                      at_unit_times(hairpin(pp, m), latency).makespan)
+                << "pp " << pp << " m " << m << " domains " << domains << " edges " << edges
+                << " latency " << latency;
 }
 
 TEST(Simulate, NoLatencyInsideASite) {
