@@ -46,6 +46,7 @@ std::string to_json(const StepRecord& record) {
   add("learning_rate", number(record.learning_rate));
   add("tokens", std::to_string(record.tokens));
   add("trained_tokens", std::to_string(record.trained_tokens));
+  if (record.skipped) add("skipped", json_text(reason_of(*record.skipped)));
   add("step_seconds", number(record.step_seconds));
   add("tokens_per_second", number(record.tokens_per_second));
   add("link_bytes_up", std::to_string(record.link_bytes_up));

@@ -57,6 +57,16 @@ TEST(JsonLinesTest, GoldenLineOfARunWithParallelRanks) {
       R"("activations": 0, "link": 0}]})");
 }
 
+TEST(JsonLinesTest, ASkippedStepSaysWhy) {
+  EXPECT_FALSE(nlohmann::json::parse(to_json(example())).contains("skipped"));
+  auto record = example();
+  record.skipped = Skipped::no_trained_tokens;
+  EXPECT_EQ(nlohmann::json::parse(to_json(record)).at("skipped"), "no trained tokens");
+  record.skipped = Skipped::gradient_not_finite;
+  EXPECT_NE(to_json(record).find(R"("trained_tokens": 100, "skipped": "gradient not finite", )"),
+            std::string::npos);
+}
+
 TEST(JsonLinesTest, LossIsLeftOutWhereUnknown) {
   auto record = example();
   record.loss.reset();

@@ -36,7 +36,10 @@ Progress::Progress(ProgressOptions options, Write write)
 
 std::string Progress::line(const StepRecord& record) const {
   auto out = fmt::format("step {}/{}", record.step, options_.steps);
-  if (record.loss) out += fmt::format("  loss {:.4f}", *record.loss);
+  if (record.skipped)
+    out += fmt::format("  skipped: {}", reason_of(*record.skipped));
+  else if (record.loss)
+    out += fmt::format("  loss {:.4f}", *record.loss);
   out += fmt::format("  {:.0f} tokens/s", record.tokens_per_second);
   const auto link_bytes = static_cast<double>(record.link_bytes_up + record.link_bytes_down);
   if (link_bytes > 0 && record.step_seconds > 0)
@@ -50,6 +53,7 @@ Result<void> Progress::write(const StepRecord& record) {
   seconds_ += record.step_seconds;
   if (options_.terminal) {
     redraw(line(record));
+    if (record.skipped) interrupt();
   } else {
     plain(record, line(record));
   }
@@ -63,7 +67,7 @@ void Progress::redraw(const std::string& line) {
 }
 
 void Progress::plain(const StepRecord& record, const std::string& line) {
-  const bool due = records_ == 1 || record.step >= options_.steps ||
+  const bool due = records_ == 1 || record.skipped || record.step >= options_.steps ||
                    seconds_ - shown_seconds_ >= options_.every_seconds;
   pending_ = due ? "" : line + "\n";
   if (!due) return;

@@ -1,8 +1,9 @@
 // A run's progress for people, on standard error. On a terminal one line is redrawn at every step;
 // elsewhere a plain line appears for the first and last step and otherwise at most every few
-// seconds.
+// seconds. The line of a skipped step always appears, and stays.
 //
 //   step 12/100  loss 2.3145  114 tokens/s  link 3.2 MB/s  ETA 14:05
+//   step 13/100  skipped: no trained tokens  114 tokens/s  link 3.2 MB/s  ETA 14:01
 #pragma once
 
 #include <cstdint>

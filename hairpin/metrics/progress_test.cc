@@ -57,6 +57,33 @@ TEST(ProgressTest, PlainLinesAreFirstLastAndEveryFewSeconds) {
   EXPECT_EQ(lines[3], "step 8/8  loss 2.0000  50 tokens/s  ETA 0:00\n");
 }
 
+TEST(ProgressTest, ASkippedStepIsAlwaysShown) {
+  for (const bool terminal : {false, true}) {
+    std::vector<std::string> out;
+    Progress progress({.steps = 9, .terminal = terminal},
+                      [&](const std::string& text) { out.push_back(text); });
+    for (std::int64_t step = 1; step <= 4; ++step) {
+      auto line = record(step, 1.0);
+      if (step == 2) line.skipped = Skipped::no_trained_tokens;
+      if (step == 3) line.skipped = Skipped::gradient_not_finite;
+      ASSERT_TRUE(progress.write(line));
+    }
+    const std::string second = "step 2/9  skipped: no trained tokens  100 tokens/s  ETA 0:07";
+    const std::string third = "step 3/9  skipped: gradient not finite  100 tokens/s  ETA 0:06";
+    if (terminal) {
+      ASSERT_EQ(out.size(), 6u);
+      EXPECT_EQ(out[1], "\r\x1b[K" + second);
+      EXPECT_EQ(out[2], "\n");
+      EXPECT_EQ(out[3], "\r\x1b[K" + third);
+      EXPECT_EQ(out[4], "\n");
+    } else {
+      ASSERT_EQ(out.size(), 3u);
+      EXPECT_EQ(out[1], second + "\n");
+      EXPECT_EQ(out[2], third + "\n");
+    }
+  }
+}
+
 TEST(ProgressTest, TheLastStepIsShownAtOnce) {
   std::string out;
   Progress progress({.steps = 2}, [&](const std::string& text) { out += text; });

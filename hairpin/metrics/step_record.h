@@ -3,19 +3,28 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "hairpin/metrics/rank_memory.h"
 
 namespace hairpin::metrics {
 
+// Why a step left the weights as they were.
+enum class Skipped { no_trained_tokens, gradient_not_finite };
+constexpr std::string_view reason_of(Skipped skipped) {
+  return skipped == Skipped::no_trained_tokens ? "no trained tokens" : "gradient not finite";
+}
+
 struct StepRecord {
-  std::int64_t step = 0;       // from 1
-  std::optional<double> loss;  // edge and one-site runs only: the cloud never knows it
-  double grad_norm = 0.0;      // global, over both sites, before clipping
+  std::int64_t step = 0;  // from 1
+  // Edge and one-site runs only: the cloud never knows it. Unset where no token is trained on.
+  std::optional<double> loss;
+  double grad_norm = 0.0;  // global, over both sites, before clipping
   double learning_rate = 0.0;
   std::int64_t tokens = 0;          // of the step's microbatches
   std::int64_t trained_tokens = 0;  // of those, predicted and in the loss
+  std::optional<Skipped> skipped;   // unset: the weights were updated
   double step_seconds = 0.0;
   double tokens_per_second = 0.0;
   std::uint64_t link_bytes_up = 0;    // edge to cloud, this step, framed bytes
