@@ -62,7 +62,7 @@ TEST(JsonLinesTest, ASkippedStepSaysWhy) {
   auto record = example();
   record.skipped = Skipped::no_trained_tokens;
   EXPECT_EQ(nlohmann::json::parse(to_json(record)).at("skipped"), "no trained tokens");
-  record.skipped = Skipped::gradient_not_finite;
+  record.skipped = Skipped::not_finite;
   EXPECT_NE(to_json(record).find(R"("trained_tokens": 100, "skipped": "gradient not finite", )"),
             std::string::npos);
 }

@@ -65,7 +65,7 @@ TEST(ProgressTest, ASkippedStepIsAlwaysShown) {
     for (std::int64_t step = 1; step <= 4; ++step) {
       auto line = record(step, 1.0);
       if (step == 2) line.skipped = Skipped::no_trained_tokens;
-      if (step == 3) line.skipped = Skipped::gradient_not_finite;
+      if (step == 3) line.skipped = Skipped::not_finite;
       ASSERT_TRUE(progress.write(line));
     }
     const std::string second = "step 2/9  skipped: no trained tokens  100 tokens/s  ETA 0:07";

@@ -11,7 +11,7 @@
 namespace hairpin::metrics {
 
 // Why a step left the weights as they were.
-enum class Skipped { no_trained_tokens, gradient_not_finite };
+enum class Skipped { no_trained_tokens, not_finite };
 constexpr std::string_view reason_of(Skipped skipped) {
   return skipped == Skipped::no_trained_tokens ? "no trained tokens" : "gradient not finite";
 }
