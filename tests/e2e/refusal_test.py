@@ -51,13 +51,12 @@ class Jobs(ProductTest):
 
     def test_not_built_yet(self):
         for key, value in (
-            ("edge.tensor_parallel", 2),
-            ("cloud.data_parallel", 2),
-            ("cloud.zero", 1),
+            ("edge.context_parallel", 2),
+            ("cloud.expert_parallel", 2),
+            ("cloud.zero", 2),
             ("cloud.recompute", "full"),
             ("link.codec", "int8"),
             ("train.precision", "bf16"),
-            ("train.loss", "per_sample"),
             ("schedule.kind", "hairpin-adaptive"),
             ("schedule.split_backward", True),
             ("data.form", "alpaca"),
@@ -66,6 +65,11 @@ class Jobs(ProductTest):
             with self.subTest(key=key):
                 named = key.split(".")[1] if not key.startswith("adapt") else "adapt"
                 self.refuse("train", self.job({key: value}), named, "not built yet")
+
+    def test_parallelism_that_contradicts_itself(self):
+        self.refuse("train", self.job({"edge.data_parallel": 99}), "data_parallel = 99", "at most")
+        alone = self.job({"cloud.sequence_parallel": True})
+        self.refuse("train", alone, "sequence_parallel = true", "tensor_parallel is 1")
 
     def test_missing_files(self):
         absent = self.folder / "absent"
