@@ -18,16 +18,18 @@ struct Replicas {
   int edges = 1;
 };
 
-// Each edge replica, over its own microbatches in order of their number, with P = ceil(K * domains
-// / edges) and W = P + ceil((pp + 1 - K) * domains / edges): W x FS; P x (FE BS); then units [FS]
-// FE BS BE, the FS slot used only while microbatches remain; then the remaining BE. W and P are
-// capped by the replica's microbatches. So one replica of one domain runs the reference order, one
-// replica of several repeats each unit for domain 0..D-1, and docs/schedules.md shows why no sizes
-// deadlock. Cloud position p: min(pp-p, m) x F, F B, B.
+// Each edge replica, over its own microbatches in the order of their numbers:
+//   1. W x FS,      W = P + ceil((pp + 1 - K) * domains / edges)
+//   2. P x (FE BS), P = ceil(K * domains / edges)
+//   3. units [FS] FE BS BE, the FS slot used only while microbatches remain
+//   4. the remaining BE
+// W and P are at most the replica's microbatches. One replica of one domain so runs the reference
+// order, and one replica of several domains repeats each unit for domain 0..D-1.
+// Cloud position p: min(pp-p, m) x F, then F B while forwards remain, then B.
 Schedule hairpin_1f1b(int pp, int m, const Replicas& replicas);
 
-// Each edge replica, over its own microbatches: all FS, all FE, all BS, all BE. Cloud: all F, all
-// B.
+// Each edge replica, over its own microbatches: all FS, all FE, all BS, all BE. Cloud: all F, then
+// all B.
 Schedule hairpin_gpipe(int pp, int m, const Replicas& replicas);
 
 // The hairpin's layout with empty lists.
