@@ -73,9 +73,10 @@ class Part {
             std::int64_t count) {
     const auto element = element_bytes(self().element);
     const auto bytes = static_cast<std::size_t>(count * element);
-    if (bytes == 0) return;
     const auto* begin = static_cast<const std::byte*>(source) + source_begin * element;
-    std::memmove(static_cast<std::byte*>(self().out) + out_begin * element, begin, bytes);
+    auto* out = static_cast<std::byte*>(self().out) + out_begin * element;
+    if (bytes == 0 || begin == out) return;  // in place: nothing to write while others read it
+    std::memcpy(out, begin, bytes);
     if (from != rank_) bytes_ += bytes;
   }
 
