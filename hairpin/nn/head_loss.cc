@@ -16,6 +16,7 @@
 #include "hairpin/nn/kept.h"
 #include "hairpin/nn/norm.h"
 #include "hairpin/nn/row_kernels.h"
+#include "hairpin/nn/selected_tokens.h"
 #include "hairpin/tensor/convert.h"
 #include "hairpin/tensor/threads.h"
 
@@ -26,32 +27,10 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// The tokens that have a target.
-struct Selection {
-  Tensor rows;  // [R] int64 indices into T
-  std::vector<std::int32_t> targets;
-  std::vector<float> weights;
-};
-
-Selection select(const LossTargets& all, std::int64_t vocab) {
-  std::vector<std::int64_t> rows;
-  Selection selection;
-  for (std::size_t t = 0; t < all.targets.size(); ++t) {
-    if (all.targets[t] < 0) continue;
-    HAIRPIN_CHECK(all.targets[t] < vocab, "target {} outside a vocabulary of {}", all.targets[t],
-                  vocab);
-    rows.push_back(static_cast<std::int64_t>(t));
-    selection.targets.push_back(all.targets[t]);
-    selection.weights.push_back(all.weights[t]);
-  }
-  selection.rows = at::empty({static_cast<std::int64_t>(rows.size())}, at::kLong);
-  std::copy(rows.begin(), rows.end(), selection.rows.data_ptr<std::int64_t>());
-  return selection;
-}
-
 // Weighted loss of the logits of selected tokens [begin, begin + rows); with `backward` the logits
 // become their gradient. Rows run in parallel, their losses are summed in order.
-double chunk_loss(Tensor& logits, const Selection& selection, std::int64_t begin, bool backward) {
+double chunk_loss(Tensor& logits, const SelectedTokens& selection, std::int64_t begin,
+                  bool backward) {
   const auto rows = logits.size(0), vocab = logits.size(1);
   float* row = fp32_span(logits).data();
   std::vector<double> losses(static_cast<std::size_t>(rows));
@@ -71,7 +50,7 @@ double chunk_loss(Tensor& logits, const Selection& selection, std::int64_t begin
 struct HeadLoss : Function<HeadLoss> {
   static Tensor forward(AutogradContext* context, const Tensor& x, Parameter* norm, double eps,
                         Parameter* output, const LossTargets* targets, bool backward) {
-    const Selection selection = select(*targets, output->value.size(0));
+    const SelectedTokens selection = select_tokens(*targets, output->value.size(0));
     const Tensor selected = at::index_select(x, 0, selection.rows);
     const Tensor inv = inverse_rms(selected, eps);
     const Tensor normed = rms_norm(selected, inv, *norm);

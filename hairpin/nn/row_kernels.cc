@@ -135,6 +135,15 @@ HAIRPIN_CLONES double cross_entropy_row(float* logits, std::int64_t n, std::int6
   return std::log(sum) + static_cast<double>(max) - static_cast<double>(at_target);
 }
 
+HAIRPIN_CLONES double exp_row(float* s, std::int64_t n, float* max) {
+  *max = row_max(s, n);
+  return exp_in_place(s, n, *max);
+}
+
+HAIRPIN_CLONES void scale_row(float* s, std::int64_t n, float factor) {
+  for (std::int64_t c = 0; c < n; ++c) s[c] *= factor;
+}
+
 HAIRPIN_CLONES void add_row(float* y, const float* x, std::int64_t n) {
   for (std::int64_t c = 0; c < n; ++c) y[c] += x[c];
 }

@@ -36,6 +36,12 @@ void softmax_backward_row(float* dp, const float* p, std::int64_t n);
 // logits become the gradient of weight * loss: weight * (softmax - onehot).
 double cross_entropy_row(float* logits, std::int64_t n, std::int64_t target, const float* weight);
 
+// The halves of a cross-entropy whose row of logits is divided over ranks: s becomes e^(s - *max),
+// *max being the row's largest (-inf for n = 0), and the sum is returned; NaN when any s is NaN.
+double exp_row(float* s, std::int64_t n, float* max);
+// s *= factor
+void scale_row(float* s, std::int64_t n, float factor);
+
 // y += x
 void add_row(float* y, const float* x, std::int64_t n);
 

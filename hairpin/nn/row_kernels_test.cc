@@ -162,6 +162,33 @@ TEST_P(RowKernels, CrossEntropyAndItsGradient) {
   }
 }
 
+TEST_P(RowKernels, ExpRow) {
+  Row logits = random_row(n_, 20, 30.0);
+  logits.back() = 400.0f;
+  Row e = logits;
+  float max = 0;
+  const double sum = exp_row(e.data(), n_, &max);
+  EXPECT_EQ(max, 400.0f);
+  double want = 0;
+  for (const double value : logits) want += std::exp(value - 400.0);
+  EXPECT_NEAR(sum, want, 1e-6 * want);
+  expect_near(e, 1e-6, [&](std::size_t i) { return std::exp(logits[i] - 400.0); });
+  for (const auto i : {std::size_t{0}, size_ / 2, size_ - 1}) {
+    e = logits;
+    e[i] = NAN;
+    EXPECT_TRUE(std::isnan(exp_row(e.data(), n_, &max))) << i;
+  }
+  EXPECT_EQ(exp_row(e.data(), 0, &max), 0.0);
+  EXPECT_EQ(max, -INFINITY);
+}
+
+TEST_P(RowKernels, ScaleRow) {
+  const Row x = random_row(n_, 21);
+  Row scaled = x;
+  scale_row(scaled.data(), n_, 0.3f);
+  for (std::size_t i = 0; i < size_; ++i) ASSERT_EQ(scaled[i], x[i] * 0.3f);
+}
+
 TEST_P(RowKernels, AddRow) {
   const Row x = random_row(n_, 12), y = random_row(n_, 13);
   Row sum = y;
@@ -191,6 +218,10 @@ TEST_P(RowKernels, ARowHasTheSameBitsAtEveryAddress) {
     keep(out);
     softmax_backward_row(&pdy[shift], &out[shift], n_);
     keep(pdy);
+    out = px;
+    float max = 0;
+    results.push_back(static_cast<float>(exp_row(&out[shift], n_, &max)));
+    keep(out);
     const float weight = 0.5f;
     results.push_back(static_cast<float>(cross_entropy_row(&px[shift], n_, 0, &weight)));
     keep(px);
@@ -204,7 +235,7 @@ TEST_P(RowKernels, ARowHasTheSameBitsAtEveryAddress) {
 TEST_P(RowKernels, AnElementHasTheSameBitsInEveryRange) {
   const Row gate = random_row(n_, 17, 8.0), up = random_row(n_, 18), dh = random_row(n_, 19);
   const auto all = [&](std::int64_t piece) {
-    Row h(size_), dgate(size_), dup(size_), y(size_), sum = dh;
+    Row h(size_), dgate(size_), dup(size_), y(size_), sum = dh, scaled = up;
     for (std::int64_t i = 0; i < n_; i += piece) {
       const auto count = std::min(piece, n_ - i);
       const auto* g = gate.data() + i;
@@ -213,8 +244,9 @@ TEST_P(RowKernels, AnElementHasTheSameBitsInEveryRange) {
       swiglu_backward_row(dgate.data() + i, dup.data() + i, dh.data() + i, g, u, count);
       rms_norm_row(y.data() + i, g, u, 0.3f, count);
       add_row(sum.data() + i, u, count);
+      scale_row(scaled.data() + i, count, 0.7f);
     }
-    return std::vector{h, dgate, dup, y, sum};
+    return std::vector{h, dgate, dup, y, sum, scaled};
   };
   const auto expected = all(n_);
   for (const std::int64_t piece : {1, 3, 16, 17, 100}) EXPECT_EQ(all(piece), expected) << piece;
