@@ -42,15 +42,15 @@ TEST_F(TraceTest, GoldenFile) {
   trace.add({.name = "F",
              .category = "op",
              .thread = 3,
-             .begin = at(1'002'003ns),
-             .end = at(1'002'003ns + 45'006'007ns),
+             .begin = at(1'002'345ns),
+             .end = at(1'002'345ns + 45'006'789ns),
              .arguments = {{{"step", 2}, {"microbatch", -1}}}});
   trace.add({.name = "\"all\"", .category = "dp", .thread = 4, .begin = at(5s), .end = at(5s)});
   EXPECT_EQ(text(trace),
             R"({"traceEvents": [
 {"name": "process_name", "ph": "M", "pid": 1, "tid": 0, "args": {"name": "cloud"}},
 {"name": "thread_name", "ph": "M", "pid": 1, "tid": 3, "args": {"name": "pp 1 dp 0 tp 1"}},
-{"name": "F", "cat": "op", "ph": "X", "ts": 1700000000001002.003, "dur": 45006.007, "pid": 1, "tid": 3, "args": {"step": 2, "microbatch": -1}},
+{"name": "F", "cat": "op", "ph": "X", "ts": 1700000000001002.345, "dur": 45006.789, "pid": 1, "tid": 3, "args": {"step": 2, "microbatch": -1}},
 {"name": "\"all\"", "cat": "dp", "ph": "X", "ts": 1700000005000000.000, "dur": 0.000, "pid": 1, "tid": 4, "args": {}}
 ],
 "dropped": 0}

@@ -53,7 +53,7 @@ TEST(MemoryMeterTest, ScopesNestAndEnd) {
   const Tensor before = bytes(1);
   std::vector<Tensor> kept;
   {
-    const MeterScope a(&outer, MemoryUse::activations);
+    const MeterScope a(&outer, MemoryUse::gradients);
     EXPECT_EQ(current_memory_meter(), &outer);
     {
       const MeterScope b(MemoryUse::weights);
@@ -67,7 +67,7 @@ TEST(MemoryMeterTest, ScopesNestAndEnd) {
   }
   EXPECT_EQ(current_memory_meter(), nullptr);
   const Tensor after = bytes(32);
-  EXPECT_EQ(outer.current(), (MemoryBytes{{2, 0, 0, 16, 0}}));
+  EXPECT_EQ(outer.current(), (MemoryBytes{{2, 16, 0, 0, 0}}));
   EXPECT_EQ(inner.current(), of(MemoryUse::link, 4));
 }
 
@@ -157,6 +157,15 @@ TEST(MemoryMeterTest, PeaksAndLargestCanBeForgotten) {
   EXPECT_EQ(meter.largest().bytes, 3);
   EXPECT_EQ(meter.largest().use, MemoryUse::link);
   EXPECT_EQ(meter.at_peak(), (MemoryBytes{{0, 0, 0, 10, 3}}));
+}
+
+TEST(MemoryMeterTest, OfEqualPeaksTheFirstCounts) {
+  MemoryMeter meter;
+  for (const auto use : {MemoryUse::link, MemoryUse::weights}) {
+    const MeterScope scope(&meter, use);
+    bytes(10);
+  }
+  EXPECT_EQ(meter.at_peak(), of(MemoryUse::link, 10));
 }
 
 TEST(MemoryMeterTest, AlignmentIsLibTorchsAndMemoryIsAllUsable) {
