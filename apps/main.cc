@@ -14,6 +14,7 @@
 #include "apps/process_setup.h"
 #include "hairpin/base/check.h"
 #include "hairpin/base/nearest.h"
+#include "hairpin/tensor/memory_meter.h"
 
 namespace hairpin::apps {
 namespace {
@@ -234,6 +235,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   hairpin::apps::prepare_process(argv);
+  hairpin::install_memory_meter();  // while there is one thread
   try {
     return hairpin::apps::run(argc, argv);
   } catch (const std::exception& error) {
