@@ -1,4 +1,4 @@
-// Between a rank's parameters and the tensors of Hugging Face files.
+// Between ranks' parameters and the tensors of Hugging Face files.
 #pragma once
 
 #include <string>
@@ -11,23 +11,34 @@
 
 namespace hairpin::checkpoint {
 
-// A Hugging Face tensor that a rank holds: rows of one of its parameters.
+// The parts of a tensor-parallel group's ranks, in their order: together whole tensors.
+using DividedPart = std::vector<models::ModelPart*>;
+
+// A Hugging Face tensor that the ranks of a group hold.
 struct HeldTensor {
   std::string name;
   std::vector<std::int64_t> shape;
-  Tensor value;  // fp32 view of the parameter
+  struct Slice {
+    nn::ParameterPart part;
+    Tensor value;  // fp32 view of a rank's parameter
+  };
+  std::vector<Slice> slices;
+
+  // fp32; a copy, but for a tensor that one rank holds whole: then the rank's own.
+  Tensor whole() const;
 };
 
-// All that `part` holds, in model order. The views follow the training.
-std::vector<HeldTensor> held_tensors(models::ModelPart& part);
+// All that the group's ranks hold, in model order; of copies the first. The views follow the
+// training.
+std::vector<HeldTensor> held_tensors(const DividedPart& group);
 
-// Fills the part's parameters from the directory; each tensor is converted to fp32, which is exact.
-// `model` was opened for this part's layers, so its tensors are known to be there; its mapped pages
-// are released.
+// Fills one rank's parameters from the directory, of each tensor the rank's slice only; each is
+// converted to fp32, which is exact. `model` was opened for this part's layers, so its tensors are
+// known to be there; its mapped pages are released.
 void load_weights(models::ModelPart& part, const hf::ModelDirectory& model);
 
 // For writing: each held tensor in the dtype it has in `origin`, rounded to nearest even.
-std::vector<safetensors::Source> weight_sources(models::ModelPart& part,
+std::vector<safetensors::Source> weight_sources(const DividedPart& group,
                                                 const hf::ModelDirectory& origin);
 
 }  // namespace hairpin::checkpoint

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "hairpin/base/temporary_directory.h"
+#include "hairpin/collective/local.h"
 #include "hairpin/hf/tiny_model.h"
 #include "hairpin/tensor/convert.h"
 
@@ -44,7 +45,7 @@ TEST_P(Weights, WhatIsLoadedIsWrittenByteForByte) {
   auto whole = part({0, 5});
   load_weights(whole, model_);
   std::map<std::string, std::string> written;
-  for (const auto& source : weight_sources(whole, model_)) {
+  for (const auto& source : weight_sources({&whole}, model_)) {
     const auto& from = model_.files.find(source.info.name)->info;
     EXPECT_EQ(source.info.dtype, from.dtype);
     EXPECT_EQ(source.info.shape, from.shape);
@@ -53,6 +54,37 @@ TEST_P(Weights, WhatIsLoadedIsWrittenByteForByte) {
   ASSERT_EQ(written.size(), model_.files.tensors().size());
   for (const auto& [name, tensor] : model_.files.tensors())
     EXPECT_TRUE(written.at(name) == as_text(tensor.bytes)) << name;
+}
+
+// Also uneven shares of the vocabulary (331), and K/V heads (2) on several ranks each.
+TEST_P(Weights, EveryTensorParallelGroupLoadsSlicesAndWritesTheWhole) {
+  collective::LocalWorld world;
+  for (const int ranks : {2, 4}) {
+    const auto groups = world.make_group(ranks, "tp");
+    std::vector<std::unique_ptr<models::ModelPart>> parts;
+    DividedPart group;
+    std::int64_t most = 0, sum = 0;
+    for (const auto& member : groups) {
+      parts.push_back(std::make_unique<models::ModelPart>(
+          model_.architecture, std::vector<arch::SegmentRange>{{0, 5}},
+          models::ModelOptions{.positions = 8, .tp = {.group = member.get()}}));
+      load_weights(*parts.back(), model_);
+      group.push_back(parts.back().get());
+      std::int64_t held = 0;
+      for (auto* bucket : group.back()->buckets()) held += bucket->values().numel();
+      most = std::max(most, held);
+      sum += held;
+    }
+    EXPECT_LT(most * ranks, sum + sum / 8);  // none holds much more than its share
+    std::size_t written = 0;
+    for (const auto& source : weight_sources(group, model_)) {
+      const auto& from = *model_.files.find(source.info.name);
+      EXPECT_EQ(source.info.shape, from.info.shape);
+      EXPECT_TRUE(as_text(source.bytes().value()) == as_text(from.bytes)) << source.info.name;
+      ++written;
+    }
+    EXPECT_EQ(written, model_.files.tensors().size());
+  }
 }
 
 // A tied head, a fused projection: each Hugging Face tensor lies where the layers expect it.
@@ -81,19 +113,19 @@ TEST_P(Weights, FusedParametersHoldTheirPartsInOrder) {
 
 TEST_P(Weights, APartHoldsItsOwnTensorsOnly) {
   auto middle = part({2, 4});
-  const auto held = held_tensors(middle);
+  const auto held = held_tensors({&middle});
   EXPECT_EQ(held.size(), model_.architecture.qkv_bias ? 24u : 18u);
   for (const auto& tensor : held) {
     EXPECT_TRUE(tensor.name.starts_with("model.layers.1.") ||
                 tensor.name.starts_with("model.layers.2."));
-    EXPECT_EQ(tensor.value.sizes(), at::IntArrayRef(tensor.shape)) << tensor.name;
+    EXPECT_EQ(tensor.whole().sizes(), at::IntArrayRef(tensor.shape)) << tensor.name;
   }
 }
 
 TEST_P(Weights, SourcesFollowTheTraining) {
   auto layer = part({1, 2});
   load_weights(layer, model_);
-  const auto sources = weight_sources(layer, model_);
+  const auto sources = weight_sources({&layer}, model_);
   for (auto* bucket : layer.buckets())
     for (auto& parameter : bucket->parameters()) parameter.value.fill_(1.00390625f);  // 1 + 2^-8
   for (const auto& source : sources) {

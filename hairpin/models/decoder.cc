@@ -2,18 +2,18 @@
 
 #include <ATen/ops/add.h>
 
+#include "hairpin/base/check.h"
 #include "hairpin/models/decoder_parameters.h"
-#include "hairpin/nn/embedding.h"
-#include "hairpin/nn/head_loss.h"
-#include "hairpin/nn/linear.h"
+#include "hairpin/parallel/linear.h"
+#include "hairpin/parallel/vocabulary.h"
 
 namespace hairpin::models {
 
-EmbeddingSegment::EmbeddingSegment(const arch::Architecture& architecture)
-    : Segment(embedding_parameters(architecture)) {}
+EmbeddingSegment::EmbeddingSegment(const arch::Architecture& a, const parallel::TensorParallel& tp)
+    : Segment(embedding_parameters(a, tp)), vocab_(a.vocab_size), tp_(tp) {}
 
 Tensor EmbeddingSegment::forward(const Tensor&, const MicrobatchInput& input) {
-  return nn::embedding(input.tokens, table());
+  return parallel::vocabulary_embedding(input.tokens, vocab_, table(), tp_);
 }
 
 Tensor EmbeddingSegment::extend(const Tensor& x, const MicrobatchInput& input, nn::KeyValueCache&) {
@@ -21,9 +21,11 @@ Tensor EmbeddingSegment::extend(const Tensor& x, const MicrobatchInput& input, n
 }
 
 LayerSegment::LayerSegment(const arch::Architecture& a, std::int64_t layer,
-                           std::shared_ptr<const nn::RotaryTable> rotary)
-    : Segment(layer_parameters(a, layer)),
-      heads_{a.num_attention_heads, a.num_key_value_heads, a.head_dim},
+                           std::shared_ptr<const nn::RotaryTable> rotary,
+                           const parallel::TensorParallel& tp)
+    : Segment(layer_parameters(a, layer, tp)),
+      tp_(tp),
+      heads_(local_heads(a, tp)),
       eps_(a.rms_norm_eps),
       rotary_(std::move(rotary)) {
   std::size_t next = 0;
@@ -39,31 +41,37 @@ LayerSegment::LayerSegment(const arch::Architecture& a, std::int64_t layer,
 }
 
 template <class Attend>
-Tensor LayerSegment::run(const Tensor& x, Attend attend) {
-  const Tensor attended = attend(nn::norm_linear(x, *input_norm_, eps_, *qkv_, qkv_bias_));
-  const Tensor middle = at::add(x, nn::linear(attended, *output_, output_bias_));
-  const Tensor gate_up = nn::norm_linear(middle, *mlp_norm_, eps_, *gate_up_, nullptr);
-  return at::add(middle, nn::swiglu_linear(gate_up, *down_));
+Tensor LayerSegment::run(const Tensor& x, std::int64_t tokens, Attend attend) {
+  const Tensor attended =
+      attend(parallel::norm_column_linear(x, tokens, *input_norm_, eps_, *qkv_, qkv_bias_, tp_));
+  const Tensor middle = at::add(x, parallel::row_linear(attended, *output_, output_bias_, tp_));
+  const Tensor gate_up =
+      parallel::norm_column_linear(middle, tokens, *mlp_norm_, eps_, *gate_up_, nullptr, tp_);
+  return at::add(middle, parallel::swiglu_row_linear(gate_up, *down_, tp_));
 }
 
 Tensor LayerSegment::forward(const Tensor& x, const MicrobatchInput& input) {
-  return run(x,
+  return run(x, input.layout.tokens,
              [&](const Tensor& qkv) { return nn::attention(qkv, input.layout, *rotary_, heads_); });
 }
 
 Tensor LayerSegment::extend(const Tensor& x, const MicrobatchInput&, nn::KeyValueCache& cache) {
-  return run(x,
+  return run(x, x.size(0),
              [&](const Tensor& qkv) { return nn::cached_attention(qkv, cache, *rotary_, heads_); });
 }
 
-HeadSegment::HeadSegment(const arch::Architecture& a, std::int64_t loss_chunk, nn::Parameter* tied)
-    : Segment(head_parameters(a)),
+HeadSegment::HeadSegment(const arch::Architecture& a, std::int64_t loss_chunk, nn::Parameter* tied,
+                         const parallel::TensorParallel& tp)
+    : Segment(head_parameters(a, tied != nullptr, tp)),
+      vocab_(a.vocab_size),
+      tp_(tp),
       eps_(a.rms_norm_eps),
       loss_chunk_(loss_chunk),
       tied_(tied != nullptr ? std::make_unique<nn::TiedUse>(*tied) : nullptr) {}
 
 Tensor HeadSegment::forward(const Tensor& x, const MicrobatchInput& input) {
-  return nn::head_loss(x, bucket()[0], eps_, output(), {input.targets, input.weights, loss_chunk_});
+  return parallel::vocabulary_head_loss(x, vocab_, bucket()[0], eps_, output(),
+                                        {input.targets, input.weights, loss_chunk_}, tp_);
 }
 
 Tensor HeadSegment::extend(const Tensor& x, const MicrobatchInput&, nn::KeyValueCache&) {
@@ -71,6 +79,7 @@ Tensor HeadSegment::extend(const Tensor& x, const MicrobatchInput&, nn::KeyValue
 }
 
 Tensor HeadSegment::logits(const Tensor& x) {
+  HAIRPIN_CHECK(tp_.size() == 1, "logits of {} ranks", tp_.size());
   return nn::head_logits(x, bucket()[0], eps_, output());
 }
 

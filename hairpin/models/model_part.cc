@@ -6,7 +6,7 @@ namespace hairpin::models {
 
 ModelPart::ModelPart(const arch::Architecture& architecture, std::vector<arch::SegmentRange> ranges,
                      const ModelOptions& options)
-    : ranges_(std::move(ranges)) {
+    : ranges_(std::move(ranges)), tied_(architecture.tie_word_embeddings) {
   const auto specs = arch::segments(architecture);
   segments_.resize(specs.size());
   const auto rotary = std::make_shared<const nn::RotaryTable>(
@@ -18,20 +18,18 @@ ModelPart::ModelPart(const arch::Architecture& architecture, std::vector<arch::S
       auto& slot = segments_[static_cast<std::size_t>(i)];
       switch (spec.kind) {
         case arch::SegmentSpec::Kind::embedding: {
-          auto made = std::make_unique<EmbeddingSegment>(architecture);
+          auto made = std::make_unique<EmbeddingSegment>(architecture, options.tp);
           embedding = made.get();
           slot = std::move(made);
           break;
         }
         case arch::SegmentSpec::Kind::layer:
-          slot = std::make_unique<LayerSegment>(architecture, spec.layer, rotary);
+          slot = std::make_unique<LayerSegment>(architecture, spec.layer, rotary, options.tp);
           break;
         case arch::SegmentSpec::Kind::head: {
-          HAIRPIN_CHECK(!architecture.tie_word_embeddings || embedding != nullptr,
-                        "a tied head lies on its embedding's rank");
           auto made = std::make_unique<HeadSegment>(
               architecture, options.loss_chunk,
-              architecture.tie_word_embeddings ? &embedding->table() : nullptr);
+              tied_ && embedding != nullptr ? &embedding->table() : nullptr, options.tp);
           head_ = made.get();
           slot = std::move(made);
           break;
@@ -52,10 +50,16 @@ std::vector<Segment*> ModelPart::segments(const arch::SegmentRange& range) {
   return list;
 }
 
+std::vector<Segment*> ModelPart::segments() {
+  std::vector<Segment*> list;
+  for (const auto& held : segments_)
+    if (held) list.push_back(held.get());
+  return list;
+}
+
 std::vector<nn::Bucket*> ModelPart::buckets() {
   std::vector<nn::Bucket*> list;
-  for (const auto& held : segments_)
-    if (held) list.push_back(&held->bucket());
+  for (auto* held : segments()) list.push_back(&held->bucket());
   return list;
 }
 
@@ -64,9 +68,21 @@ void ModelPart::begin_step() {
   if (head_ != nullptr && head_->tied() != nullptr) head_->tied()->begin_step();
 }
 
+void ModelPart::finish_gradients(Segment& segment) {
+  const bool embedding = &segment == segments_.front().get();
+  if (embedding && head_ != nullptr && head_->tied() != nullptr) head_->tied()->fold_gradient();
+  segment.bucket().complete_gradients();
+}
+
 void ModelPart::finish_gradients() {
-  if (head_ != nullptr && head_->tied() != nullptr) head_->tied()->fold_gradient();
-  for (auto* bucket : buckets()) bucket->complete_gradients();
+  for (auto* held : segments()) finish_gradients(*held);
+}
+
+TiedApart ModelPart::tied_apart() {
+  auto* embedding = segments_.front().get();
+  if (!tied_ || (embedding == nullptr) == (head_ == nullptr)) return {};
+  if (embedding != nullptr) return {embedding, &embedding->bucket()[0]};
+  return {head_, &head_->bucket()[1]};
 }
 
 }  // namespace hairpin::models

@@ -27,7 +27,8 @@ class Segment {
   explicit Segment(std::vector<nn::ParameterSpec> specs) : bucket_(std::move(specs)) {}
   virtual ~Segment() = default;
 
-  // x [T, hidden] (undefined for the embedding) -> [T, hidden], or a scalar fp64 loss for the head.
+  // x [R, hidden] (undefined for the embedding) -> [R, hidden], or a scalar fp64 loss for the head.
+  // R is T, or this rank's share of it under sequence parallelism.
   // `input` must live until the result's backward is done.
   virtual Tensor forward(const Tensor& x, const MicrobatchInput& input) = 0;
 

@@ -23,13 +23,27 @@ std::int64_t padded(std::int64_t count) {
   return (count + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+Tensor part_of(const Tensor& parameter, const ParameterSpec& spec, std::size_t index) {
+  std::int64_t row = 0;
+  for (std::size_t i = 0; i < index; ++i) row += spec.parts[i].shape()[0];
+  return parameter.narrow(0, row, spec.parts[index].shape()[0]);
+}
+
 }  // namespace
 
-Tensor Parameter::part(std::size_t index) const {
-  std::int64_t row = 0;
-  for (std::size_t i = 0; i < index; ++i) row += spec.parts[i].shape[0];
-  return value.narrow(0, row, spec.parts[index].shape[0]);
+std::vector<std::int64_t> ParameterPart::shape() const {
+  auto shape = hf_shape;
+  shape[static_cast<std::size_t>(dim)] = slice.count;
+  return shape;
 }
+
+ParameterPart whole_part(std::string hf_name, std::vector<std::int64_t> hf_shape) {
+  const mesh::Range all{0, hf_shape.front()};
+  return {.hf_name = std::move(hf_name), .hf_shape = std::move(hf_shape), .slice = all};
+}
+
+Tensor Parameter::part(std::size_t index) const { return part_of(value, spec, index); }
+Tensor Parameter::part_gradient(std::size_t index) const { return part_of(gradient, spec, index); }
 
 Bucket::Bucket(std::vector<ParameterSpec> specs) {
   std::int64_t total = 0;

@@ -10,15 +10,27 @@
 #include <string>
 #include <vector>
 
+#include "hairpin/mesh/share.h"
 #include "hairpin/tensor/tensor.h"
 
 namespace hairpin::nn {
 
-// A run of a parameter's rows that is one Hugging Face tensor (q, k and v are parts of one qkv).
+// The rows of a parameter that come from one Hugging Face tensor (q, k and v are parts of one qkv):
+// all of that tensor or, in a tensor-parallel group, a slice of it.
 struct ParameterPart {
   std::string hf_name;
-  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> hf_shape;  // of the whole tensor
+  int dim = 0;                         // the dimension that is sliced
+  mesh::Range slice;                   // of hf_shape[dim]
+  // Ranks that hold this very slice, and which of them this is: copy 0 counts in norms and exports.
+  // With `partial` they are neighbours in the tensor-parallel group and each computes a share of
+  // the gradient, to be summed (parallel/partial_gradients.h).
+  int copies = 1, copy = 0;
+  bool partial = false;
+
+  std::vector<std::int64_t> shape() const;  // of the slice
 };
+ParameterPart whole_part(std::string hf_name, std::vector<std::int64_t> hf_shape);
 
 struct ParameterSpec {
   std::string name;                  // global: "layers.3.qkv.weight"
@@ -33,8 +45,9 @@ struct Parameter {
   Tensor gradient;            // view into the bucket's gradients; valid when `has_gradient`
   bool has_gradient = false;  // something was added since the step began
 
-  // Rows of `value` that are part `index`.
+  // Rows of `value` that are part `index`, and those of `gradient`.
   Tensor part(std::size_t index) const;
+  Tensor part_gradient(std::size_t index) const;
 };
 
 class Bucket {
@@ -44,6 +57,7 @@ class Bucket {
   Bucket(const Bucket&) = delete;
 
   std::vector<Parameter>& parameters() { return parameters_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
   Parameter& operator[](std::size_t index) { return parameters_[index]; }
   Tensor values() const { return values_; }        // flat [n]
   Tensor gradients() const { return gradients_; }  // flat [n]

@@ -15,11 +15,11 @@ namespace hairpin::nn {
 namespace {
 
 const std::vector<ParameterSpec> kOdd = {
-    {"a", {3, 5}, {{"a", {3, 5}}}},
-    {"b", {1}, {{"b", {1}}}},
-    {"qkv", {7, 3}, {{"q", {4, 3}}, {"k", {1, 3}}, {"v", {2, 3}}}},
-    {"c", {16}, {{"c", {16}}}},
-    {"bias", {7}, {{"qb", {4}}, {"kb", {1}}, {"vb", {2}}}},
+    {"a", {3, 5}, {whole_part("a", {3, 5})}},
+    {"b", {1}, {whole_part("b", {1})}},
+    {"qkv", {7, 3}, {whole_part("q", {4, 3}), whole_part("k", {1, 3}), whole_part("v", {2, 3})}},
+    {"c", {16}, {whole_part("c", {16})}},
+    {"bias", {7}, {whole_part("qb", {4}), whole_part("kb", {1}), whole_part("vb", {2})}},
 };
 
 bool aligned(const Tensor& tensor) {
@@ -85,7 +85,7 @@ TEST(Bucket, PartsAreRowsInTheirOrder) {
     std::vector<Tensor> parts;
     for (std::size_t i = 0; i < 3; ++i) {
       parts.push_back(parameter.part(i));
-      EXPECT_EQ(parts[i].sizes(), at::IntArrayRef(parameter.spec.parts[i].shape));
+      EXPECT_EQ(parts[i].sizes(), at::IntArrayRef(parameter.spec.parts[i].shape()));
     }
     EXPECT_TRUE(at::cat(parts).equal(parameter.value));
     parts[1].fill_(-1.0f);  // a view, not a copy

@@ -1,10 +1,38 @@
 #include "hairpin/optim/optimizer_kernels.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "hairpin/base/target_clones.h"
 
 namespace hairpin::optim {
+namespace {
+
+constexpr auto kLanes = static_cast<std::int64_t>(Lanes{}.size());
+
+// Inlined into each clone of its callers, so the loop over whole rows of lanes is vectorised.
+template <typename Step>
+[[gnu::always_inline]] inline void fold(Lanes& lanes, const float* array, mesh::Range run,
+                                        const Step& step) {
+  Lanes local = lanes;
+  const auto one_by_one = [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) {
+      auto& lane = local[static_cast<std::size_t>(i % kLanes)];
+      lane = step(lane, array[i]);
+    }
+  };
+  const auto first = std::min((run.begin + kLanes - 1) / kLanes * kLanes, run.end());
+  const auto last = std::max(first, run.end() / kLanes * kLanes);
+  one_by_one(run.begin, first);
+  for (auto i = first; i < last; i += kLanes)
+    for (std::size_t lane = 0; lane < local.size(); ++lane)
+      local[lane] = step(local[lane], array[i + static_cast<std::int64_t>(lane)]);
+  one_by_one(last, run.end());
+  lanes = local;
+}
+
+}  // namespace
 
 HAIRPIN_CLONES void adamw(float* __restrict p, float* __restrict m, float* __restrict v,
                           const float* __restrict g, std::int64_t n, const AdamWScalars& scalars) {
@@ -34,16 +62,30 @@ HAIRPIN_CLONES void sgd(float* __restrict p, float* __restrict m, const float* _
   }
 }
 
-HAIRPIN_CLONES double sum_of_squares(const float* g, std::int64_t n) {
-  double lanes[16] = {};
-  for (std::int64_t i = 0; i < n; i += 16)
-    for (int lane = 0; lane < 16; ++lane) {
-      const auto value = static_cast<double>(g[i + lane]);
-      lanes[lane] += value * value;
-    }
+HAIRPIN_CLONES void add_absolutes(Lanes& lanes, const float* array, mesh::Range run) {
+  fold(lanes, array, run,
+       [](double sum, float x) { return sum + std::abs(static_cast<double>(x)); });
+}
+
+HAIRPIN_CLONES void add_squares(Lanes& lanes, const float* array, mesh::Range run) {
+  fold(lanes, array, run, [](double sum, float x) {
+    const auto value = static_cast<double>(x);
+    return sum + value * value;
+  });
+}
+
+double sum_of(const Lanes& lanes) {
   double sum = 0;
   for (const double lane : lanes) sum += lane;
   return sum;
+}
+
+// The bits of |x| order as unsigned numbers do: finite, then infinity, then NaN.
+HAIRPIN_CLONES float max_absolute(const float* array, mesh::Range run) {
+  std::uint32_t most = 0;
+  for (auto i = run.begin; i < run.end(); ++i)
+    most = std::max(most, std::bit_cast<std::uint32_t>(array[i]) & 0x7fffffffU);
+  return std::bit_cast<float>(most);
 }
 
 }  // namespace hairpin::optim

@@ -2,7 +2,10 @@
 // it lies in an array.
 #pragma once
 
+#include <array>
 #include <cstdint>
+
+#include "hairpin/mesh/share.h"
 
 namespace hairpin::optim {
 
@@ -30,7 +33,15 @@ struct SgdScalars {
 };
 void sgd(float* p, float* m, const float* g, std::int64_t n, const SgdScalars& s);
 
-// Sum of squares in double, in one fixed grouping of 16 lanes; n a multiple of 16.
-double sum_of_squares(const float* g, std::int64_t n);
+// Sums in double over a run of an array, in one fixed grouping: element i of the array counts in
+// lane i % 16, lanes are added in their order. So the grouping depends on where an element lies,
+// not on the runs in which the array is walked. `lanes` begins as all zero.
+using Lanes = std::array<double, 16>;
+void add_absolutes(Lanes& lanes, const float* array, mesh::Range run);
+void add_squares(Lanes& lanes, const float* array, mesh::Range run);
+double sum_of(const Lanes& lanes);
+
+// The largest |x| of a run, 0 of an empty one. NaN wins.
+float max_absolute(const float* array, mesh::Range run);
 
 }  // namespace hairpin::optim

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "hairpin/optim/gradient_norm.h"
+#include "hairpin/base/check.h"
 #include "hairpin/optim/optimizer_kernels.h"
 #include "hairpin/tensor/convert.h"
 #include "hairpin/tensor/memory_meter.h"
@@ -43,7 +43,7 @@ TEST_P(Optimizers, FollowTheirFormulaOverSteps) {
   const OptimizerOptions options = GetParam();
   at::manual_seed(5);
   nn::Bucket bucket({{"matrix", {kRows, kColumns}, {}}, {"norm", {kColumns}, {}}});
-  Optimizer optimizer({&bucket}, options);
+  Optimizer optimizer(whole_ranges({&bucket}), options);
   std::vector<std::vector<Element>> expected;
   for (auto& parameter : bucket.parameters()) {
     parameter.value.normal_();
@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
 // Gradients of 1e-30 underflow when squared, and nothing may be divided by zero then.
 TEST(Optimizer, AdamWStaysFiniteForVanishingGradients) {
   nn::Bucket bucket({{"w", {4, 4}, {}}});
-  Optimizer optimizer({&bucket}, {});
+  Optimizer optimizer(whole_ranges({&bucket}), {});
   for (const float gradient : {0.0f, 1e-30f, 1e-38f}) {
     bucket[0].gradient.fill_(gradient);
     optimizer.step(0.1, 1.0);
@@ -122,7 +122,7 @@ TEST(Optimizer, TwoThreadsGiveTheSameBits) {
     at::manual_seed(7);
     nn::Bucket bucket({{"w", {300, 1001}, {}}});  // several grains of work
     bucket[0].gradient.normal_();
-    Optimizer optimizer({&bucket}, {.weight_decay = 0.1});
+    Optimizer optimizer(whole_ranges({&bucket}), {.weight_decay = 0.1});
     optimizer.step(0.1, 0.5);
     set_compute_threads(1);
     return bucket.values();
@@ -130,40 +130,63 @@ TEST(Optimizer, TwoThreadsGiveTheSameBits) {
   EXPECT_TRUE(trained(2).equal(trained(1)));
 }
 
-TEST(GradientNorm, IsTheNormOfAllGradients) {
-  at::manual_seed(8);
-  nn::Bucket a({{"w", {13, 7}, {}}, {"b", {3}, {}}}), b({{"w", {5}, {}}});
-  double squares = 0;
-  for (auto* bucket : {&a, &b})
-    for (auto& parameter : bucket->parameters()) {
-      parameter.gradient.normal_();
-      parameter.has_gradient = true;
-      for (const double g : fp32_span(parameter.gradient)) squares += g * g;
+// Elements of three parameters, cut inside the matrix and at neither parameter's border.
+class OwnedRanges : public testing::TestWithParam<OptimizerOptions> {
+ protected:
+  const std::vector<nn::ParameterSpec> kSpecs{
+      {"matrix", {kRows, kColumns}, {}}, {"norm", {kColumns}, {}}, {"last", {3, 5}, {}}};
+  static constexpr std::int64_t kTotal = 96 + 16 + 16;
+
+  // Values after three steps of one optimizer for each range [cuts[i], cuts[i + 1]).
+  Tensor trained(const std::vector<std::int64_t>& cuts) const {
+    nn::Bucket bucket(kSpecs);
+    at::manual_seed(9);
+    for (auto& parameter : bucket.parameters()) parameter.value.normal_();
+    std::vector<Optimizer> optimizers;
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+      const OwnedRange owned{&bucket, {cuts[i], cuts[i + 1] - cuts[i]}};
+      optimizers.emplace_back(std::vector{owned}, GetParam());
     }
-  const double norm = global_norm({bucket_sum_of_squares(a), bucket_sum_of_squares(b)});
-  EXPECT_NEAR(norm, std::sqrt(squares), 1e-12 * norm);
-  EXPECT_EQ(global_norm({}), 0.0);
-  b[0].gradient[2] = NAN;
-  EXPECT_TRUE(std::isnan(bucket_sum_of_squares(b)));
+    for (int step = 0; step < 3; ++step) {
+      for (auto& parameter : bucket.parameters()) parameter.gradient.normal_();
+      for (auto& optimizer : optimizers) optimizer.step(0.01, 0.5);
+    }
+    return bucket.values();
+  }
+};
+
+TEST_P(OwnedRanges, GiveTheBitsOfTheWhole) {
+  const Tensor whole = trained({0, kTotal});
+  for (const std::vector<std::int64_t>& cuts :
+       {std::vector<std::int64_t>{0, 64, kTotal}, {0, 48, 96, kTotal}, {0, 0, 1, 92, 99, kTotal}})
+    EXPECT_TRUE(trained(cuts).equal(whole)) << cuts[1];
+  EXPECT_FALSE(trained({0, 64}).equal(whole));
+  EXPECT_TRUE(trained({16, 32}).narrow(0, 32, 96).equal(trained({0}).narrow(0, 32, 96)));
 }
 
-TEST(GradientNorm, ClipsAsTorchDoes) {
-  EXPECT_EQ(clip_scale(123.0, std::nullopt), 1.0);
-  EXPECT_EQ(clip_scale(0.0, 1.0), 1.0);
-  EXPECT_EQ(clip_scale(0.5, 1.0), 1.0);
-  EXPECT_EQ(clip_scale(4.0, 1.0), 1.0 / 4.000001);
-  EXPECT_EQ(clip_scale(1.0, 1.0), 1.0 / 1.000001);
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, OwnedRanges,
+    testing::Values(OptimizerOptions{.weight_decay = 0.1},
+                    OptimizerOptions{.kind = Kind::sgd, .weight_decay = 0.1},
+                    OptimizerOptions{.kind = Kind::sgd, .momentum = 0.9, .weight_decay = 0.1}));
+
+TEST(Optimizer, ARangeOutsideTheBucketIsADefect) {
+  nn::Bucket bucket({{"w", {4, 4}, {}}});
+  for (const mesh::Range range : {mesh::Range{-1, 4}, {0, 17}, {16, 1}, {4, -1}})
+    EXPECT_THROW(Optimizer({{&bucket, range}}, {}), BrokenInvariant) << range.begin;
 }
 
-TEST(OptimizerTest, MomentsAreCountedAsTheOptimizers) {
+TEST(Optimizer, MomentsAreCountedAsTheOptimizers) {
   MemoryMeter meter;
   const MeterScope scope(&meter, MemoryUse::activations);
   nn::Bucket bucket({{"matrix", {2, 8}, {}}});
-  const Optimizer adamw({&bucket}, {.kind = Kind::adamw});
+  const Optimizer adamw(whole_ranges({&bucket}), {.kind = Kind::adamw});
   EXPECT_EQ(meter.current(), (MemoryBytes{{64, 64, 128, 0, 0}}));
-  const Optimizer momentum({&bucket}, {.kind = Kind::sgd, .momentum = 0.9});
-  const Optimizer plain({&bucket}, {.kind = Kind::sgd});
+  const Optimizer momentum(whole_ranges({&bucket}), {.kind = Kind::sgd, .momentum = 0.9});
+  const Optimizer plain(whole_ranges({&bucket}), {.kind = Kind::sgd});
   EXPECT_EQ(meter.current(), (MemoryBytes{{64, 64, 192, 0, 0}}));
+  const Optimizer share({{&bucket, {0, 4}}}, {.kind = Kind::adamw});
+  EXPECT_EQ(meter.current(), (MemoryBytes{{64, 64, 224, 0, 0}}));
 }
 
 }  // namespace

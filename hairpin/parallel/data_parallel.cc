@@ -1,6 +1,7 @@
 #include "hairpin/parallel/data_parallel.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "hairpin/base/check.h"

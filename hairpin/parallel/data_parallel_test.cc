@@ -8,9 +8,12 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <ostream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "hairpin/base/check.h"
 #include "hairpin/collective/local.h"

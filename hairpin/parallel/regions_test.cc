@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <tuple>
+#include <vector>
+
 #include "hairpin/nn/linear.h"
 #include "hairpin/parallel/linear.h"
 #include "hairpin/parallel/test_ranks.h"

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
+#include <vector>
 
 #include "hairpin/base/check.h"
 #include "hairpin/nn/embedding.h"

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "hairpin/base/check.h"
+#include "hairpin/collective/group.h"
 
 namespace hairpin::pipeline {
 namespace {
@@ -28,33 +29,50 @@ class Busy {
 }  // namespace
 
 Executor::Executor(const schedule::Schedule& schedule, int rank, std::map<int, Stage*> stages,
-                   std::map<int, Channel*> channels)
+                   std::map<int, Channel*> channels, const parallel::TensorParallel& tp,
+                   const OpTrace& trace)
     : schedule_(schedule),
       rank_(rank),
       stages_(std::move(stages)),
-      channels_(std::move(channels)) {}
+      channels_(std::move(channels)),
+      tp_(tp),
+      trace_(trace),
+      notation_(schedule) {
+  for (const auto& op : schedule_.ranks.at(static_cast<std::size_t>(rank_)))
+    if (op.kind == OpKind::backward) ++backwards_[op.stage];
+}
 
 Result<StepOutcome> Executor::run(std::int64_t step, const StepInputs& inputs) {
   step_ = step;
   inputs_ = &inputs;
   losses_.assign(inputs.size(), 0.0);
+  backwards_left_ = backwards_;
   busy_seconds_ = 0;
   for (const auto& op : schedule_.ranks.at(static_cast<std::size_t>(rank_)))
-    HAIRPIN_CHECK_OK(op.kind == OpKind::forward ? forward(op) : backward(op));
-  StepOutcome outcome;
-  for (const double loss : losses_) outcome.loss += loss;
-  outcome.busy_seconds = busy_seconds_;
-  return outcome;
+    HAIRPIN_CHECK_OK(run(op));
+  return StepOutcome{std::move(losses_), busy_seconds_};
 }
 
-std::size_t Executor::index_of(int microbatch, int domain) const {
-  return static_cast<std::size_t>(microbatch * schedule_.domains + domain);
+Result<void> Executor::run(const Op& op) {
+  try {
+    return op.kind == OpKind::forward ? forward(op) : backward(op);
+  } catch (const collective::Aborted& aborted) {
+    return tl::unexpected<Error>(aborted.error());
+  } catch (const std::exception& failure) {
+    return fail(ErrorKind::internal, "step {}, {}: {}", step_ + 1, notation_.text(op),
+                failure.what());
+  }
+}
+
+std::size_t Executor::index_of(const Op& op) const {
+  return static_cast<std::size_t>(op.microbatch * schedule_.domains + op.domain);
 }
 
 // A peer's tensor may have any number of rows; the segments rely on the microbatch's.
-Result<Tensor> Executor::receive(const Tag& tag) {
+Result<Tensor> Executor::receive(const Op& op, const Tag& tag) {
+  const metrics::TraceSpan span(trace_.trace, trace_.thread, "wait " + notation_.text(op), "pp");
   HAIRPIN_TRY(auto tensor, channel(tag.boundary).receive(tag));
-  const auto due = inputs_->at(index_of(tag.microbatch, tag.domain))->layout.tokens;
+  const auto due = tp_.rows(inputs_->at(index_of(op))->layout.tokens).count;
   if (tensor.size(0) != due)
     return fail(ErrorKind::peer, "the {} has {} tokens, its microbatch has {}", tag_text(tag),
                 tensor.size(0), due);
@@ -62,13 +80,14 @@ Result<Tensor> Executor::receive(const Tag& tag) {
 }
 
 Result<void> Executor::forward(const Op& op) {
-  const auto index = index_of(op.microbatch, op.domain);
+  const auto index = index_of(op);
   Tag tag{TensorKind::activation, op.stage - 1, op.domain, step_, op.microbatch};
   Tensor x;
   if (op.stage > 0) {
-    HAIRPIN_TRY(x, receive(tag));
+    HAIRPIN_TRY(x, receive(op, tag));
   }
   const Busy busy(busy_seconds_);
+  const metrics::TraceSpan span(trace_.trace, trace_.thread, notation_.text(op), "op");
   Tensor y = stages_.at(op.stage)->forward(static_cast<int>(index), x, inputs_->at(index));
   if (op.stage + 1 == schedule_.num_stages()) {
     losses_[index] = y.item<double>();
@@ -79,14 +98,16 @@ Result<void> Executor::forward(const Op& op) {
 }
 
 Result<void> Executor::backward(const Op& op) {
-  const auto index = index_of(op.microbatch, op.domain);
   Tag tag{TensorKind::gradient, op.stage, op.domain, step_, op.microbatch};
   Tensor gradient;
   if (op.stage + 1 < schedule_.num_stages()) {
-    HAIRPIN_TRY(gradient, receive(tag));
+    HAIRPIN_TRY(gradient, receive(op, tag));
   }
   const Busy busy(busy_seconds_);
-  Tensor dx = stages_.at(op.stage)->backward(static_cast<int>(index), std::move(gradient));
+  const metrics::TraceSpan span(trace_.trace, trace_.thread, notation_.text(op), "op");
+  const bool last = --backwards_left_.at(op.stage) == 0;
+  Tensor dx =
+      stages_.at(op.stage)->backward(static_cast<int>(index_of(op)), std::move(gradient), last);
   if (op.stage == 0) return {};
   tag.boundary = op.stage - 1;
   return channel(op.stage - 1).send(tag, std::move(dx));

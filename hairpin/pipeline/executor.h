@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "hairpin/base/result.h"
+#include "hairpin/metrics/trace.h"
 #include "hairpin/models/segment.h"
+#include "hairpin/parallel/tensor_parallel.h"
 #include "hairpin/pipeline/channel.h"
 #include "hairpin/pipeline/stage.h"
+#include "hairpin/schedule/notation.h"
 #include "hairpin/schedule/schedule.h"
 
 namespace hairpin::pipeline {
@@ -19,8 +22,14 @@ namespace hairpin::pipeline {
 using StepInputs = std::vector<std::shared_ptr<const models::MicrobatchInput>>;
 
 struct StepOutcome {
-  double loss = 0;          // sum over microbatches in global order; 0 without the last stage
-  double busy_seconds = 0;  // time in ops, waiting for inputs not counted
+  std::vector<double> losses;  // of each of the step's microbatches; 0 where another rank has it
+  double busy_seconds = 0;     // time in ops, waiting for inputs not counted
+};
+
+// Where a rank's ops are recorded: as spans of `thread`, with what they waited for beforehand.
+struct OpTrace {
+  metrics::Trace* trace = nullptr;  // null: nowhere
+  int thread = 0;
 };
 
 // Not thread-safe; belongs to one rank.
@@ -29,28 +38,36 @@ class Executor {
   // `stages` by logical stage, those of this rank; `channels` by boundary, those this rank needs.
   // All must outlive the executor.
   Executor(const schedule::Schedule& schedule, int rank, std::map<int, Stage*> stages,
-           std::map<int, Channel*> channels);
+           std::map<int, Channel*> channels, const parallel::TensorParallel& tp = {},
+           const OpTrace& trace = {});
 
   // Runs the rank's ops of one step. Fails when a channel does, or gives a tensor of another number
-  // of tokens than its microbatch has.
+  // of tokens than its microbatch has; what an op throws is an error that names the op, but for
+  // collective::Aborted, which names another rank's.
   Result<StepOutcome> run(std::int64_t step, const StepInputs& inputs);
 
  private:
+  Result<void> run(const schedule::Op& op);
   Result<void> forward(const schedule::Op& op);
   Result<void> backward(const schedule::Op& op);
-  Result<Tensor> receive(const Tag& tag);
+  Result<Tensor> receive(const schedule::Op& op, const Tag& tag);
   Channel& channel(int boundary);
-  std::size_t index_of(int microbatch, int domain) const;  // in the step's inputs
+  std::size_t index_of(const schedule::Op& op) const;  // in the step's inputs
 
   const schedule::Schedule& schedule_;
   int rank_;
   std::map<int, Stage*> stages_;
   std::map<int, Channel*> channels_;
+  const parallel::TensorParallel tp_;
+  const OpTrace trace_;
+  const schedule::Notation notation_;
+  std::map<int, int> backwards_;  // a step's, by stage
 
   // Of the step that runs.
   std::int64_t step_ = 0;
   const StepInputs* inputs_ = nullptr;
   std::vector<double> losses_;
+  std::map<int, int> backwards_left_;
   double busy_seconds_ = 0;
 };
 

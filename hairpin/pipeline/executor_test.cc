@@ -134,7 +134,7 @@ struct Outcome {
 Outcome run(const schedule::Schedule& schedule, const StepInputs& inputs) {
   const auto ranks = static_cast<std::size_t>(schedule.num_ranks());
   Mailbox mailbox;
-  LocalChannel channel(mailbox);
+  LocalChannel channel(mailbox, 0);
   std::vector<Outcome> outcomes(ranks);
   const auto run_rank = [&](int rank) {
     const auto each = kSegments / schedule.num_ranks();
@@ -153,7 +153,7 @@ Outcome run(const schedule::Schedule& schedule, const StepInputs& inputs) {
     part.finish_gradients();
     EXPECT_EQ(stage.in_flight(), 0u);
     auto& outcome = outcomes[static_cast<std::size_t>(rank)];
-    outcome.loss = done->loss;
+    for (const double loss : done->losses) outcome.loss += loss;
     for (auto* bucket : part.buckets())
       for (auto& parameter : bucket->parameters())
         outcome.gradients[parameter.spec.name] = parameter.gradient.clone();
@@ -195,7 +195,7 @@ class OneRankOfThree : public testing::Test {
     return executor.run(4, inputs_);
   }
   Mailbox mailbox_;
-  LocalChannel channel_{mailbox_};
+  LocalChannel channel_{mailbox_, 0};
   const schedule::Schedule schedule_ =
       schedule::generate("gpipe", {.pp = 3, .microbatches = 1}).value();
   const StepInputs inputs_{microbatch(0)};  // 8 tokens

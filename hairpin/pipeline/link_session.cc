@@ -1,7 +1,10 @@
 #include "hairpin/pipeline/link_session.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <variant>
 
+#include "hairpin/mesh/share.h"
 #include "hairpin/pipeline/codec.h"
 
 namespace hairpin::pipeline {
@@ -102,10 +105,21 @@ Result<void> LinkSession::accept_tensor(const wire::TensorMessage& message) {
   if (mailbox_.waiting() >= options_.max_waiting)
     return peer_error("the peer sent more tensors than the schedule has in flight ({})",
                       options_.max_waiting);
-  Tensor tensor = decode(message.payload, message.codec, message.shape[0], message.shape[1]);
-  if (!mailbox_.put(tag, std::move(tensor)))
+  if (!fan_out(tag, decode(message.payload, message.codec, message.shape[0], message.shape[1])))
     return peer_error("the peer sent the {} twice", tag_text(tag));
   return {};
+}
+
+// A share of rows is a copy, so that no rank's memory holds on to the others' rows.
+bool LinkSession::fan_out(Tag tag, const Tensor& tensor) {
+  const int ranks = options_.tensor_parallel;
+  for (tag.tp = 0; tag.tp < ranks; ++tag.tp) {
+    const auto rows = mesh::share(tensor.size(0), ranks, tag.tp);
+    const bool scatter = options_.sequence_parallel && ranks > 1;
+    if (!mailbox_.put(tag, scatter ? tensor.narrow(0, rows.begin, rows.count).clone() : tensor))
+      return false;
+  }
+  return true;
 }
 
 template <class T>
@@ -143,8 +157,8 @@ void LinkSession::fail(Error error) {
   link_.fail(std::move(error));
 }
 
-Result<void> LinkChannel::send(const Tag& tag, Tensor tensor) {
-  const auto codec = session_.options().codec;
+Result<void> LinkSession::send_tensor(const Tag& tag, const Tensor& tensor) {
+  const auto codec = options_.codec;
   wire::TensorMessage message;
   message.kind = tag.kind;
   message.codec = codec;
@@ -155,7 +169,7 @@ Result<void> LinkChannel::send(const Tag& tag, Tensor tensor) {
   message.shape = {static_cast<std::uint32_t>(tensor.size(0)),
                    static_cast<std::uint32_t>(tensor.size(1))};
   message.payload = encode(tensor, codec);
-  return session_.send(std::move(message));
+  return send(std::move(message));
 }
 
 }  // namespace hairpin::pipeline

@@ -14,7 +14,7 @@
 
 #include "hairpin/base/result.h"
 #include "hairpin/link/link.h"
-#include "hairpin/pipeline/channel.h"
+#include "hairpin/pipeline/mailbox.h"
 #include "hairpin/wire/message.h"
 
 namespace hairpin::pipeline {
@@ -28,8 +28,13 @@ struct SessionOptions {
   int microbatches = 1;  // per domain
   std::int64_t hidden = 0;
   std::int64_t max_tokens = 0;  // of one microbatch
+  // This site's ranks that each arriving tensor goes to: all of it to each, or with sequence
+  // parallelism its share of the rows.
+  int tensor_parallel = 1;
+  bool sequence_parallel = false;
   // Tensors waiting in the mailbox, those between local ranks included: a microbatch has one tensor
-  // under way on a site, so that the schedule's in-flight peak bounds both together.
+  // under way on a site (one a tensor-parallel rank), so that the schedule's in-flight peak bounds
+  // both together.
   std::size_t max_waiting = 0;
 };
 
@@ -42,6 +47,8 @@ class LinkSession {
   ~LinkSession();  // ends the receiving thread, failing the link if it is still open
 
   Result<void> send(wire::Message message);
+  // `tensor` [tokens, hidden], encoded by the caller's thread.
+  Result<void> send_tensor(const Tag& tag, const Tensor& tensor);
 
   // Each waits for the next message of its kind.
   Result<wire::Manifest> next_manifest();
@@ -61,6 +68,7 @@ class LinkSession {
   void receive_loop();
   Result<void> route(wire::Message message);
   Result<void> accept_tensor(const wire::TensorMessage& message);
+  bool fan_out(Tag tag, const Tensor& tensor);
 
   link::Link& link_;
   Mailbox& mailbox_;
@@ -74,18 +82,6 @@ class LinkSession {
   bool weights_asked_ = false;  // by this side: what comes now are weights
   bool closed_ = false;         // the peer said goodbye
   std::jthread receiver_;       // last: it uses all of the above
-};
-
-// The channel of a boundary that the link crosses.
-class LinkChannel : public Channel {
- public:
-  LinkChannel(LinkSession& session, Mailbox& mailbox) : session_(session), mailbox_(mailbox) {}
-  Result<void> send(const Tag& tag, Tensor tensor) override;
-  Result<Tensor> receive(const Tag& tag) override { return mailbox_.take(tag); }
-
- private:
-  LinkSession& session_;
-  Mailbox& mailbox_;
 };
 
 }  // namespace hairpin::pipeline

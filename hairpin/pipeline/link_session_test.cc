@@ -8,6 +8,7 @@
 
 #include "hairpin/link/memory_link.h"
 #include "hairpin/pipeline/codec.h"
+#include "hairpin/pipeline/link_channel.h"
 
 namespace hairpin::pipeline {
 namespace {
@@ -94,7 +95,8 @@ TEST_F(Session, SortsWhatArrivesToWhereItIsWaitedFor) {
 }
 
 TEST_F(Session, AChannelSendsATensorAsItsMessage) {
-  LinkChannel channel(*session_, mailbox_);
+  RowGather gather(1);
+  LinkChannel channel(*session_, mailbox_, {}, gather);
   const Tensor values = at::randn({3, kHidden});
   ASSERT_TRUE(channel.send({TensorKind::gradient, 1, 2, 3, 4}, values));
   const auto sent = std::get<wire::TensorMessage>(peer_->receive().value());

@@ -23,6 +23,7 @@ struct Tag {
   int domain = 0;
   std::int64_t step = 0;
   int microbatch = 0;
+  int tp = 0;  // the tensor-parallel rank it is for
   auto operator<=>(const Tag&) const = default;
 };
 std::string tag_text(const Tag& tag);  // "activation of step 3, microbatch 2, boundary 0"

@@ -47,7 +47,7 @@ TEST(Mailbox, TakeWaitsForItsTensor) {
   Tag other = kTag;
   ++other.step;
   EXPECT_TRUE(mailbox.put(other, at::zeros({1})));
-  EXPECT_TRUE(LocalChannel(mailbox).send(kTag, at::full({1}, 7.0)));
+  EXPECT_TRUE(LocalChannel(mailbox, 0).send(kTag, at::full({1}, 7.0)));
   taker.join();
   EXPECT_EQ(got, 7.0f);
 }
@@ -61,7 +61,7 @@ TEST(Mailbox, AFailureWakesAllAndTheFirstOneStays) {
       takers.emplace_back([&, i] {
         Tag tag = kTag;
         tag.microbatch = static_cast<int>(i);
-        heard[i] = LocalChannel(mailbox).receive(tag).error().message;
+        heard[i] = LocalChannel(mailbox, 0).receive(tag).error().message;
       });
     mailbox.fail({ErrorKind::peer, "first"});
     mailbox.fail({ErrorKind::internal, "second"});

@@ -14,6 +14,7 @@ Tensor Stage::forward(int key, const Tensor& x,
   flight.input = std::move(input);
   Tensor current = x;
   for (auto* segment : segments_) {
+    if (events_ != nullptr) events_->before_forward(*segment);
     Tensor leaf = current.defined() ? current.detach().requires_grad_() : Tensor();
     current = segment->forward(leaf, *flight.input);
     flight.islands.push_back({std::move(leaf), current});
@@ -21,12 +22,12 @@ Tensor Stage::forward(int key, const Tensor& x,
   return current.detach();
 }
 
-Tensor Stage::backward(int key, Tensor gradient) {
+Tensor Stage::backward(int key, Tensor gradient, bool last) {
   const auto found = flights_.find(key);
   HAIRPIN_CHECK(found != flights_.end(), "microbatch {} is not in flight", key);
   auto& islands = found->second.islands;
   while (!islands.empty()) {
-    const Island island = std::move(islands.back());
+    Island island = std::move(islands.back());
     islands.pop_back();
     if (!gradient.defined()) gradient = at::ones_like(island.output);
     if (island.input.defined()) {
@@ -35,6 +36,8 @@ Tensor Stage::backward(int key, Tensor gradient) {
       torch::autograd::backward({island.output}, {gradient});
       gradient = Tensor();
     }
+    island = {};  // frees the graph before what follows
+    if (last && events_ != nullptr) events_->gradients_done(*segments_[islands.size()]);
   }
   flights_.erase(found);
   return gradient;

@@ -9,21 +9,32 @@
 
 namespace hairpin::pipeline {
 
+// What a rank does around its segments: waiting for their parameters, reducing their gradients.
+class SegmentEvents {
+ public:
+  virtual ~SegmentEvents() = default;
+  virtual void before_forward(models::Segment& segment) = 0;
+  // The segment's last backward of the step is done.
+  virtual void gradients_done(models::Segment& segment) = 0;
+};
+
 // Not thread-safe; belongs to one rank. Holds, per microbatch in flight, each segment's input leaf
 // and output; a segment's graph is freed as soon as its backward is done.
 class Stage {
  public:
-  // The segments must outlive the stage.
-  explicit Stage(std::vector<models::Segment*> segments) : segments_(std::move(segments)) {}
+  // The segments, and `events` (may be null), must outlive the stage.
+  explicit Stage(std::vector<models::Segment*> segments, SegmentEvents* events = nullptr)
+      : segments_(std::move(segments)), events_(events) {}
 
-  // x [T, hidden], undefined for the model's first stage. Returns the last segment's output without
-  // history: [T, hidden], or the scalar fp64 loss on the model's last stage. `key` names the
+  // x [R, hidden], undefined for the model's first stage. Returns the last segment's output without
+  // history: [R, hidden], or the scalar fp64 loss on the model's last stage. `key` names the
   // microbatch until its backward.
   Tensor forward(int key, const Tensor& x, std::shared_ptr<const models::MicrobatchInput> input);
 
   // `gradient` of forward's result; undefined for a loss, whose gradient is 1. Sinks the weights'
-  // gradients and returns the input's; undefined on the model's first stage.
-  Tensor backward(int key, Tensor gradient);
+  // gradients and returns the input's; undefined on the model's first stage. `last`: the step's
+  // last backward of this stage.
+  Tensor backward(int key, Tensor gradient, bool last = false);
 
   std::size_t in_flight() const { return flights_.size(); }
 
@@ -36,6 +47,7 @@ class Stage {
     std::vector<Island> islands;
   };
   std::vector<models::Segment*> segments_;
+  SegmentEvents* events_;
   std::map<int, Flight> flights_;
 };
 

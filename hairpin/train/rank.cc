@@ -3,6 +3,8 @@
 #include "hairpin/base/check.h"
 #include "hairpin/checkpoint/weights.h"
 #include "hairpin/optim/gradient_norm.h"
+#include "hairpin/parallel/partial_gradients.h"
+#include "hairpin/tensor/convert.h"
 
 namespace hairpin::train {
 namespace {
@@ -18,7 +20,7 @@ optim::OptimizerOptions optimizer_options(const config::Optimizer& job) {
           .weight_decay = job.weight_decay};
 }
 
-optim::LearningRate learning_rate(const config::Job& job) {
+optim::LearningRate make_learning_rate(const config::Job& job) {
   using optim::Decay;
   const auto& decay = job.optimizer.decay;
   HAIRPIN_CHECK(decay == "cosine" || decay == "linear" || decay == "constant", "decay {}", decay);
@@ -33,45 +35,103 @@ optim::LearningRate learning_rate(const config::Job& job) {
 
 }  // namespace
 
-Rank::Rank(const Setup& setup, int rank, std::map<int, pipeline::Channel*> channels)
-    : setup_(setup), learning_rate_(learning_rate(setup.job)) {
-  std::vector<arch::SegmentRange> ranges;
-  for (const int stage : setup.stages_of(rank))
-    ranges.push_back(setup.stages[static_cast<std::size_t>(stage)]);
-  model_ = std::make_unique<models::ModelPart>(
-      setup.model.architecture, ranges,
-      models::ModelOptions{setup.job.data.sequence_length, setup.job.train.loss_chunk});
-  checkpoint::load_weights(*model_, setup.model);
-
-  std::map<int, pipeline::Stage*> by_stage;
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    stages_.push_back(std::make_unique<pipeline::Stage>(model_->segments(ranges[i])));
-    by_stage[setup.stages_of(rank)[i]] = stages_.back().get();
+optim::NormType norm_type(config::NormType type) {
+  switch (type) {
+    case config::NormType::one: return optim::NormType::one;
+    case config::NormType::two: return optim::NormType::two;
+    case config::NormType::infinity: break;
   }
-  executor_ =
-      std::make_unique<pipeline::Executor>(setup.schedule, rank, by_stage, std::move(channels));
-  optimizer_ =
-      std::make_unique<optim::Optimizer>(model_->buckets(), optimizer_options(setup.job.optimizer));
+  return optim::NormType::infinity;
 }
 
-Result<Rank::Gradients> Rank::compute(std::int64_t step, const pipeline::StepInputs& inputs) {
+Rank::Rank(const Setup& setup, int number, const SiteGroups& groups,
+           std::map<int, pipeline::Channel*> channels, const pipeline::OpTrace& trace)
+    : setup_(setup),
+      at_(setup.mesh().coordinate(number)),
+      tp_(groups.tensor_parallel(number)),
+      tied_(groups.tied(number)),
+      learning_rate_(make_learning_rate(setup.job)) {
+  const int list = setup.schedule_rank(at_);
+  const auto held = setup.schedule.stages_of(list);
+  std::vector<arch::SegmentRange> ranges;
+  for (const int stage : held) ranges.push_back(setup.stages[static_cast<std::size_t>(stage)]);
+  model_ = std::make_unique<models::ModelPart>(
+      setup.model.architecture, ranges,
+      models::ModelOptions{setup.job.data.sequence_length, setup.job.train.loss_chunk, tp_});
+  checkpoint::load_weights(*model_, setup.model);
+
+  pipeline::SegmentEvents* events = this;
+  std::map<int, pipeline::Stage*> by_stage;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    stages_.push_back(std::make_unique<pipeline::Stage>(model_->segments(ranges[i]), events));
+    by_stage[held[i]] = stages_.back().get();
+  }
+  executor_ = std::make_unique<pipeline::Executor>(setup.schedule, list, by_stage,
+                                                   std::move(channels), tp_, trace);
+
+  const auto& site = setup.site();
+  data_parallel_ = std::make_unique<parallel::DataParallel>(
+      groups.data_parallel(number), model_->buckets(),
+      parallel::DataParallelOptions{.zero = static_cast<int>(site.zero),
+                                    .overlap_grad_reduce = site.overlap_grad_reduce,
+                                    .overlap_param_gather = site.overlap_param_gather});
+  std::vector<optim::OwnedRange> owned;
+  for (auto* bucket : model_->buckets()) owned.push_back({bucket, data_parallel_->owned(*bucket)});
+  optimizer_ = std::make_unique<optim::Optimizer>(owned, optimizer_options(setup.job.optimizer));
+}
+
+Result<Contribution> Rank::compute(std::int64_t step, const pipeline::StepInputs& inputs) {
   model_->begin_step();
-  HAIRPIN_TRY(const auto outcome, executor_->run(step, inputs));
-  model_->finish_gradients();
-  Gradients gradients;
-  gradients.loss = outcome.loss;
-  gradients.contribution.busy_seconds = outcome.busy_seconds;
-  for (const auto& range : model_->ranges())
-    for (auto i = range.begin; i < range.end; ++i)
-      gradients.contribution.sums.emplace_back(
-          i, optim::bucket_sum_of_squares(model_->segment(i).bucket()));
-  return gradients;
+  HAIRPIN_TRY(auto outcome, executor_->run(step, inputs));
+  finish_gradients();
+  return contribution(std::move(outcome));
 }
 
 double Rank::update(std::int64_t step, double norm) {
   const double rate = learning_rate_.at(step);
   optimizer_->step(rate, optim::clip_scale(norm, setup_.job.optimizer.clip_norm));
+  data_parallel_->parameters_updated();
   return rate;
+}
+
+void Rank::before_forward(models::Segment& segment) {
+  data_parallel_->before_use(segment.bucket());
+}
+
+// A table that another pipeline rank uses, too, waits for that rank at the end of the step.
+void Rank::gradients_done(models::Segment& segment) {
+  model_->finish_gradients(segment);
+  if (tied_ != nullptr && &segment == model_->tied_apart().segment) return;
+  reduce(segment);
+}
+
+void Rank::reduce(models::Segment& segment) {
+  parallel::sum_partial_gradients(segment.bucket(), tp_);
+  data_parallel_->gradients_ready(segment.bucket());
+}
+
+void Rank::finish_gradients() {
+  if (tied_ != nullptr) {
+    const auto tied = model_->tied_apart();
+    tied_->all_reduce(fp32_span(tied.table->gradient));
+    reduce(*tied.segment);
+  }
+  data_parallel_->finish_gradients();
+}
+
+// Replicas hold the same gradients and the first speaks for all; with ZeRO each for its share.
+Contribution Rank::contribution(pipeline::StepOutcome outcome) {
+  Contribution own;
+  own.busy_seconds = outcome.busy_seconds;
+  if (at_.tp == 0) own.losses = std::move(outcome.losses);
+  if (at_.dp > 0 && setup_.site().zero == 0) return own;
+  for (const auto& range : model_->ranges())
+    for (auto i = range.begin; i < range.end; ++i) {
+      const auto& bucket = model_->segment(i).bucket();
+      own.terms.emplace_back(i, optim::norm_term(bucket, data_parallel_->owned(bucket),
+                                                 norm_type(setup_.job.optimizer.norm_type)));
+    }
+  return own;
 }
 
 }  // namespace hairpin::train

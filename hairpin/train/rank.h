@@ -1,4 +1,5 @@
-// One rank: the part of the model it holds, its stages, its optimizer.
+// One rank: the part of the model it holds, its stages, its optimizer, and its place among the
+// ranks it works with.
 #pragma once
 
 #include <cstdint>
@@ -9,37 +10,52 @@
 #include "hairpin/models/model_part.h"
 #include "hairpin/optim/learning_rate.h"
 #include "hairpin/optim/optimizer.h"
+#include "hairpin/parallel/data_parallel.h"
 #include "hairpin/pipeline/channel.h"
 #include "hairpin/pipeline/executor.h"
 #include "hairpin/pipeline/stage.h"
 #include "hairpin/train/setup.h"
+#include "hairpin/train/site_groups.h"
 #include "hairpin/train/step_totals.h"
 
 namespace hairpin::train {
 
-// Belongs to one thread.
-class Rank {
- public:
-  // Allocates and loads the weights. `setup` and `channels` (by boundary) must outlive the rank.
-  Rank(const Setup& setup, int rank, std::map<int, pipeline::Channel*> channels);
+optim::NormType norm_type(config::NormType type);
 
-  struct Gradients {
-    double loss = 0;
-    Contribution contribution;
-  };
-  // Forward and backward of all microbatches: afterwards the gradients are whole.
-  Result<Gradients> compute(std::int64_t step, const pipeline::StepInputs& inputs);
+// Belongs to one thread.
+class Rank : private pipeline::SegmentEvents {
+ public:
+  // Allocates and loads the weights. `number` counts in setup.mesh(). `setup`, `groups` and
+  // `channels` (by boundary) must outlive the rank.
+  Rank(const Setup& setup, int number, const SiteGroups& groups,
+       std::map<int, pipeline::Channel*> channels, const pipeline::OpTrace& trace = {});
+
+  // Forward and backward of all its microbatches: afterwards its gradients are those of the step.
+  Result<Contribution> compute(std::int64_t step, const pipeline::StepInputs& inputs);
 
   // The update, clipped by the global norm. Returns the learning rate.
   double update(std::int64_t step, double norm);
 
+  // Before the model is read: all of it is updated.
+  void finish() { data_parallel_->finish_parameters(); }
+
   models::ModelPart& model() { return *model_; }
 
  private:
+  void before_forward(models::Segment& segment) override;
+  void gradients_done(models::Segment& segment) override;
+  void reduce(models::Segment& segment);
+  void finish_gradients();
+  Contribution contribution(pipeline::StepOutcome outcome);
+
   const Setup& setup_;
+  const mesh::Coordinate at_;
+  const parallel::TensorParallel tp_;
+  collective::Group* tied_;  // null unless this rank holds one of two uses of a tied table
   std::unique_ptr<models::ModelPart> model_;
   std::vector<std::unique_ptr<pipeline::Stage>> stages_;
   std::unique_ptr<pipeline::Executor> executor_;
+  std::unique_ptr<parallel::DataParallel> data_parallel_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   optim::LearningRate learning_rate_;
 };

@@ -32,9 +32,13 @@ pipeline::SessionOptions session_options(const Setup& setup) {
   options.microbatches = setup.schedule.microbatches;
   options.hidden = setup.model.architecture.hidden_size;
   options.max_tokens = setup.max_tokens();
+  options.tensor_parallel = static_cast<int>(setup.site().tensor_parallel);
+  options.sequence_parallel = setup.site().sequence_parallel;
   // Both kinds, of every microbatch that can be in flight at the edge.
   const auto peak = schedule::peak_in_flight(setup.schedule);
-  options.max_waiting = 2 * static_cast<std::size_t>(peak.rank.front());
+  for (int rank = 0; rank < setup.schedule.edge_ranks; ++rank)
+    options.max_waiting += 2 * static_cast<std::size_t>(options.tensor_parallel) *
+                           static_cast<std::size_t>(peak.rank[static_cast<std::size_t>(rank)]);
   return options;
 }
 
@@ -137,7 +141,7 @@ Result<void> edge_steps(const Setup& setup, const samples::Dataset& dataset, Spl
   if (egress != nullptr) HAIRPIN_CHECK_OK(egress->open(run.directory().path() / "egress.jsonl"));
   const auto source = sample_steps(setup, dataset, &run.session());
   HAIRPIN_CHECK_OK(run.train(source.get()));
-  auto sources = checkpoint::weight_sources(*run.site().parts().front(), setup.model);
+  auto sources = checkpoint::weight_sources(run.site().parts().front(), setup.model);
   log::info("fetching the cloud's trained layers");
   HAIRPIN_TRY(auto trained, request_weights(setup, run.session()));
   std::move(trained.begin(), trained.end(), std::back_inserter(sources));
@@ -189,9 +193,12 @@ Result<void> train_whole(const Setup& setup, const samples::Dataset& dataset,
   HAIRPIN_CHECK_OK(
       site.run([&](const metrics::StepRecord& record) { return directory.record(record); }));
   HAIRPIN_CHECK_OK(directory.finish());
-  HAIRPIN_CHECK_OK(
-      hf::export_model(directory.export_directory(), kExportKey, setup.model.files.directory(),
-                       checkpoint::weight_sources(*site.parts().front(), setup.model)));
+  std::vector<safetensors::Source> sources;
+  for (const auto& part : site.parts())
+    for (auto& source : checkpoint::weight_sources(part, setup.model))
+      sources.push_back(std::move(source));
+  HAIRPIN_CHECK_OK(hf::export_model(directory.export_directory(), kExportKey,
+                                    setup.model.files.directory(), std::move(sources)));
   log::info("exported to {}", directory.export_directory().string());
   return {};
 }

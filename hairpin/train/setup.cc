@@ -1,6 +1,7 @@
 #include "hairpin/train/setup.h"
 
 #include "hairpin/arch/cut.h"
+#include "hairpin/arch/divide.h"
 #include "hairpin/base/check.h"
 #include "hairpin/base/file.h"
 #include "hairpin/schedule/checker.h"
@@ -28,24 +29,59 @@ Result<hf::ModelDirectory> open_model(const config::Job& job, Part part) {
   return hf::open_for(directory, edge ? hf::Half::edge : hf::Half::cloud, layers);
 }
 
-Result<schedule::Schedule> make_schedule(const config::Job& job) {
+// Decoder layers by logical stage.
+std::vector<std::int64_t> layers_of(const config::Job& job, std::int64_t depth) {
+  if (job.split) return job.split->layers;
+  return job.site.pipeline.value_or(std::vector<std::int64_t>{depth});
+}
+
+Result<schedule::Schedule> make_schedule(const config::Job& job, std::size_t stages) {
   schedule::GenerateOptions options;
   options.microbatches = static_cast<int>(job.train.microbatches);
-  options.pp = job.split ? static_cast<int>(job.split->layers.size()) - 1 : 1;
+  options.pp = static_cast<int>(job.split ? stages - 1 : stages);
   options.shape = job.split ? schedule::Shape::hairpin : schedule::Shape::line;
+  options.domains = static_cast<int>((job.split ? job.cloud : job.site).data_parallel);
+  options.edges = job.split ? static_cast<int>(job.edge.data_parallel) : 1;
   auto made = schedule::generate(job.schedule.kind, options);
   if (!made) return bad_input("{}: [schedule] {}", job.file.string(), made.error().message);
   HAIRPIN_CHECK_OK(schedule::check(*made));
   return made;
 }
 
+// Both sites' sizes, at either: the architecture is the same.
+Result<void> check_sizes(const config::Job& job, const arch::Architecture& architecture) {
+  const auto check = [&](const config::Site& site, const char* table) -> Result<void> {
+    return arch::check_tensor_parallel(
+        architecture, site.tensor_parallel,
+        fmt::format("{}: {}.tensor_parallel", job.file.string(), table));
+  };
+  if (!job.split) return check(job.site, "site");
+  HAIRPIN_CHECK_OK(check(job.edge, "edge"));
+  return check(job.cloud, "cloud");
+}
+
 }  // namespace
 
-std::vector<int> Setup::local_ranks() const {
-  if (part != Part::cloud) return {0};
-  std::vector<int> ranks;
-  for (int rank = 1; rank < schedule.num_ranks(); ++rank) ranks.push_back(rank);
-  return ranks;
+std::string_view part_name(Part part) {
+  return part == Part::whole ? "site" : part == Part::edge ? "edge" : "cloud";
+}
+
+mesh::Mesh Setup::mesh() const {
+  const int pp = part == Part::whole ? schedule.pp() : part == Part::edge ? 1 : schedule.pp() - 1;
+  return mesh::Mesh({.pp = pp,
+                     .dp = static_cast<int>(site().data_parallel),
+                     .cp = 1,
+                     .tp = static_cast<int>(site().tensor_parallel)});
+}
+
+int Setup::schedule_rank(const mesh::Coordinate& at) const {
+  if (part == Part::edge) return at.dp;
+  if (part == Part::whole) return at.dp * schedule.pp() + at.pp;
+  return schedule.edge_ranks + at.dp * (schedule.pp() - 1) + at.pp;
+}
+
+std::string Setup::rank_name(const mesh::Coordinate& at) const {
+  return fmt::format("{} rank {}", part_name(part), mesh::coordinate_text(at));
 }
 
 wire::Codec Setup::codec() const {
@@ -72,11 +108,15 @@ Result<Setup> prepare(const config::Job& job, Part part) {
   setup.job = job;
   HAIRPIN_TRY(setup.model, open_model(job, part));
   const auto& architecture = setup.model.architecture;
-  const auto depth = architecture.num_hidden_layers;
-  HAIRPIN_TRY(setup.stages,
-              arch::place(job.split ? job.split->layers : std::vector<std::int64_t>{depth}, depth));
+  const auto layers = layers_of(job, architecture.num_hidden_layers);
+  const auto place = arch::place(layers, architecture.num_hidden_layers);
+  if (!place)
+    return bad_input("{}: {} {}", job.file.string(),
+                     job.split ? "[split]" : "[site] pipeline:", place.error().message);
+  setup.stages = *place;
   setup.num_segments = setup.stages.back().end;
-  HAIRPIN_TRY(setup.schedule, make_schedule(job));
+  HAIRPIN_CHECK_OK(check_sizes(job, architecture));
+  HAIRPIN_TRY(setup.schedule, make_schedule(job, layers.size()));
   if (job.data.sequence_length > architecture.max_position_embeddings)
     return bad_input(
         "{}: data.sequence_length = {}: more than the model's max_position_embeddings {}; lower it",

@@ -10,13 +10,15 @@
 #include "hairpin/base/result.h"
 #include "hairpin/config/job.h"
 #include "hairpin/hf/model_directory.h"
+#include "hairpin/mesh/mesh.h"
 #include "hairpin/schedule/schedule.h"
 #include "hairpin/wire/message.h"
 
 namespace hairpin::train {
 
-// Whose part of the job this process runs. `whole`: one site, one rank, no link.
+// Whose part of the job this process runs. `whole`: one site, no link.
 enum class Part { whole, edge, cloud };
+std::string_view part_name(Part part);  // "site", "edge", "cloud": as its table in the job
 
 struct Setup {
   Part part = Part::whole;
@@ -26,10 +28,11 @@ struct Setup {
   std::vector<arch::SegmentRange> stages;  // by logical stage
   std::int64_t num_segments = 0;           // of the model
 
-  // Ranks of this site, ascending.
-  std::vector<int> local_ranks() const;
-  // Logical stages of a rank, ascending.
-  std::vector<int> stages_of(int rank) const { return schedule.stages_of(rank); }
+  // This site's ranks: pp counts its own pipeline ranks (the edge has one), dp its replicas.
+  mesh::Mesh mesh() const;
+  // Whose list of the schedule a rank of this site executes; all of a tensor-parallel group alike.
+  int schedule_rank(const mesh::Coordinate& at) const;
+  std::string rank_name(const mesh::Coordinate& at) const;  // "cloud rank pp 0, dp 1, tp 0"
   std::int64_t microbatches_per_step() const { return job.train.microbatches * schedule.domains; }
   // Most tokens of a microbatch.
   std::int64_t max_tokens() const { return job.train.microbatch_size * job.data.sequence_length; }

@@ -40,32 +40,49 @@ class LinkMeter {
   link::Traffic sent_, received_;
 };
 
+// Bytes moved on each axis since the last look.
+void note_moved(metrics::StepRecord& record, const mesh::Mesh& mesh, const Moved& now,
+                Moved& before) {
+  using mesh::Axis;
+  if (mesh.degree(Axis::tp) > 1) record.tp_bytes = now.tp - before.tp;
+  if (mesh.degree(Axis::dp) > 1) record.dp_bytes = now.dp - before.dp;
+  if (mesh.degree(Axis::pp) > 1) record.pp_bytes = now.pp - before.pp;
+  before = now;
+}
+
 }  // namespace
 
 Site::Site(const Setup& setup, StepSource* source, pipeline::Mailbox& mailbox,
-           pipeline::LinkSession* session)
+           pipeline::LinkSession* session, metrics::Trace* trace)
     : setup_(setup),
       source_(source),
       mailbox_(mailbox),
       session_(session),
-      local_channel_(mailbox),
-      totals_(setup.num_segments, static_cast<int>(setup.local_ranks().size()), session),
-      ranks_(setup.local_ranks().size()) {
-  if (session_ != nullptr) link_channel_.emplace(*session_, mailbox_);
+      trace_(trace),
+      mesh_(setup.mesh()),
+      meters_(static_cast<std::size_t>(mesh_.num_ranks())),
+      groups_(setup, trace),
+      totals_(setup.num_segments, mesh_.num_ranks(), norm_type(setup.job.optimizer.norm_type),
+              session),
+      members_(meters_.size()) {
+  const int tp = mesh_.degree(mesh::Axis::tp);
+  for (int rank = 0; rank < mesh_.num_ranks(); rank += tp) row_gathers_.emplace_back(tp);
 }
 
 Result<void> Site::run(const Record& record) {
-  const auto local = setup_.local_ranks();
-  const auto guarded = [&](std::size_t index) {
+  const auto guarded = [&](int number) {
     try {
-      if (auto done = train(index, local[index], record); !done) fail(done.error());
+      if (auto done = train(number, record); !done) fail(done.error());
+    } catch (const collective::Aborted& aborted) {
+      fail(aborted.error());
     } catch (const std::exception& failure) {
-      fail({ErrorKind::internal, fmt::format("rank {}: {}", local[index], failure.what())});
+      fail({ErrorKind::internal,
+            fmt::format("{}: {}", setup_.rank_name(mesh_.coordinate(number)), failure.what())});
     }
   };
   {
     std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < local.size(); ++i) others.emplace_back(guarded, i);
+    for (int number = 1; number < mesh_.num_ranks(); ++number) others.emplace_back(guarded, number);
     guarded(0);
   }
   const std::lock_guard lock(mutex_);
@@ -73,45 +90,111 @@ Result<void> Site::run(const Record& record) {
   return {};
 }
 
-std::vector<models::ModelPart*> Site::parts() {
-  std::vector<models::ModelPart*> parts;
-  for (const auto& rank : ranks_) parts.push_back(&rank->model());
+std::vector<checkpoint::DividedPart> Site::parts() {
+  std::vector<checkpoint::DividedPart> parts;
+  for (int pp = 0; pp < mesh_.degree(mesh::Axis::pp); ++pp) {
+    auto& group = parts.emplace_back();
+    for (int tp = 0; tp < mesh_.degree(mesh::Axis::tp); ++tp) {
+      const int number = mesh_.rank({.pp = pp, .tp = tp});
+      group.push_back(&members_[static_cast<std::size_t>(number)].rank->model());
+    }
+  }
   return parts;
 }
 
-Result<void> Site::train(std::size_t index, int rank_number, const Record& record) {
+void Site::make_rank(int number) {
+  auto& member = members_[static_cast<std::size_t>(number)];
+  const auto tp = groups_.tensor_parallel(number);
+  member.local = std::make_unique<pipeline::LocalChannel>(mailbox_, tp.rank());
+  if (session_ != nullptr)
+    member.link = std::make_unique<pipeline::LinkChannel>(
+        *session_, mailbox_, tp, row_gathers_[static_cast<std::size_t>(number / tp.size())]);
+  const pipeline::OpTrace op_trace{trace_, number};
+  member.rank = std::make_unique<Rank>(setup_, number, groups_, channels_of(number), op_trace);
+  if (trace_ != nullptr) trace_->name_thread(number, setup_.rank_name(mesh_.coordinate(number)));
+}
+
+Result<void> Site::train(int number, const Record& record) {
   set_compute_threads(setup_.threads());
-  ranks_[index] = std::make_unique<Rank>(setup_, rank_number, channels_of(rank_number));
-  Rank& rank = *ranks_[index];
-  const bool lead = index == 0;
+  const MeterScope scope(&meters_[static_cast<std::size_t>(number)], MemoryUse::activations);
+  make_rank(number);
+  Rank& rank = *members_[static_cast<std::size_t>(number)].rank;
+  const bool lead = number == 0;
   LinkMeter meter(session_, setup_.part);
+  Moved moved_before;
   for (std::int64_t i = 0; i < setup_.job.train.steps; ++i) {
     const auto begin = Clock::now();
     HAIRPIN_TRY(const auto inputs, step(i));
-    HAIRPIN_TRY(auto gradients, rank.compute(i, inputs->inputs));
-    if (lead) gradients.contribution.trained_tokens = inputs->trained_tokens;
-    HAIRPIN_TRY(const auto totals, totals_.exchange(i, gradients.contribution));
-    if (!std::isfinite(totals.norm))
-      return hairpin::fail(ErrorKind::internal,
-                           "step {}: the gradient norm is not finite; lower "
-                           "optimizer.learning_rate or set optimizer.clip_norm",
-                           i + 1);
-    const double rate = rank.update(i, totals.norm);
+    auto own = rank.compute(i, inputs->inputs);
+    if (!own) return tl::unexpected(named(number, own.error()));
+    own->moved = moved(number);
+    if (lead) own->trained_tokens = inputs->trained_tokens;
+    HAIRPIN_TRY(const auto totals, totals_.exchange(i, number, std::move(*own)));
+    HAIRPIN_TRY(const auto end, end_step(rank, i, totals));
     if (!lead) continue;
 
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    metrics::StepRecord line{.step = i + 1, .grad_norm = totals.norm, .learning_rate = rate};
-    if (setup_.part != Part::cloud) line.loss = gradients.loss;
+    metrics::StepRecord line{
+        .step = i + 1, .grad_norm = totals.norm, .learning_rate = end.learning_rate};
+    if (setup_.part != Part::cloud && totals.trained_tokens > 0) line.loss = totals.loss;
+    line.skipped = end.skipped;
     line.tokens = inputs->tokens;
     line.trained_tokens = totals.trained_tokens;
     line.step_seconds = seconds;
     line.tokens_per_second = static_cast<double>(inputs->tokens) / seconds;
     line.peak_memory_bytes = metrics::peak_rss_bytes();
-    line.bubble = 1.0 - totals.busy_seconds / (seconds * static_cast<double>(ranks_.size()));
+    line.bubble = 1.0 - totals.busy_seconds / (seconds * mesh_.num_ranks());
+    line.tensor_memory = tensor_memory();
     meter.read(line);
+    note_moved(line, mesh_, totals.moved, moved_before);
     HAIRPIN_CHECK_OK(record(line));
   }
+  rank.finish();
   return {};
+}
+
+Moved Site::moved(int number) const {
+  Moved bytes = groups_.moved(number);
+  bytes.pp += members_[static_cast<std::size_t>(number)].local->bytes_sent();
+  return bytes;
+}
+
+// All ranks of both sites have the same totals, and so come to the same end.
+Result<Site::StepEnd> Site::end_step(Rank& rank, std::int64_t step,
+                                     const StepTotals& totals) const {
+  using metrics::Skipped;
+  if (totals.trained_tokens == 0) return StepEnd{.skipped = Skipped::no_trained_tokens};
+  if (std::isfinite(totals.norm)) return StepEnd{.learning_rate = rank.update(step, totals.norm)};
+  if (setup_.job.train.on_nonfinite == config::OnNonfinite::skip)
+    return StepEnd{.skipped = Skipped::not_finite};
+  return hairpin::fail(ErrorKind::internal,
+                       "step {}: the gradient norm is not finite; lower optimizer.learning_rate, "
+                       "set optimizer.clip_norm, or skip such steps with train.on_nonfinite = "
+                       "\"skip\"",
+                       step + 1);
+}
+
+std::vector<metrics::RankMemory> Site::tensor_memory() const {
+  std::vector<metrics::RankMemory> ranks;
+  for (int number = 0; number < mesh_.num_ranks(); ++number) {
+    const auto peak = meters_[static_cast<std::size_t>(number)].at_peak();
+    ranks.push_back({.rank = setup_.rank_name(mesh_.coordinate(number)),
+                     .peak = peak.total(),
+                     .weights = peak[MemoryUse::weights],
+                     .gradients = peak[MemoryUse::gradients],
+                     .optimizer = peak[MemoryUse::optimizer],
+                     .activations = peak[MemoryUse::activations],
+                     .link = peak[MemoryUse::link]});
+  }
+  return ranks;
+}
+
+// A failure inside a rank says which rank's it is; others' and the peer's come with their names.
+Error Site::named(int number, Error error) const {
+  if (error.kind == ErrorKind::internal && !groups_.world().error())
+    error.message =
+        fmt::format("{}: {}", setup_.rank_name(mesh_.coordinate(number)), error.message);
+  return error;
 }
 
 // The first rank that comes to a step fetches its microbatches for all.
@@ -129,15 +212,17 @@ Result<std::shared_ptr<const Step>> Site::step(std::int64_t index) {
 
 // Boundaries at which the next stage lies on another rank; across sites those of the first and of
 // the last stage.
-std::map<int, pipeline::Channel*> Site::channels_of(int rank) {
+std::map<int, pipeline::Channel*> Site::channels_of(int number) {
+  const auto& member = members_[static_cast<std::size_t>(number)];
   std::map<int, pipeline::Channel*> channels;
   const int last = setup_.schedule.num_stages() - 2;
-  for (const int stage : setup_.stages_of(rank))
+  const int list = setup_.schedule_rank(mesh_.coordinate(number));
+  for (const int stage : setup_.schedule.stages_of(list))
     for (const int boundary : {stage - 1, stage}) {
       if (boundary < 0 || boundary > last) continue;
       const bool crosses = session_ != nullptr && (boundary == 0 || boundary == last);
-      channels[boundary] =
-          crosses ? static_cast<pipeline::Channel*>(&*link_channel_) : &local_channel_;
+      channels[boundary] = crosses ? static_cast<pipeline::Channel*>(member.link.get())
+                                   : static_cast<pipeline::Channel*>(member.local.get());
     }
   return channels;
 }
@@ -145,6 +230,7 @@ std::map<int, pipeline::Channel*> Site::channels_of(int rank) {
 // The session is told first: it wakes whoever holds the mutex while waiting for the peer.
 void Site::fail(const Error& error) {
   if (session_ != nullptr) session_->fail(error);
+  groups_.world().fail(error);
   mailbox_.fail(error);
   totals_.fail(error);
   const std::lock_guard lock(mutex_);

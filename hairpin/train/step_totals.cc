@@ -1,32 +1,34 @@
 #include "hairpin/train/step_totals.h"
 
-#include "hairpin/optim/gradient_norm.h"
+#include <algorithm>
 
 namespace hairpin::train {
 namespace {
 
-// Sums by segment, unset (-1) where another site holds the segment, as runs.
-std::vector<wire::SegmentSums> runs_of(const std::vector<double>& sums) {
+constexpr double kUnset = -1.0;  // no term is negative
+
+// Terms by segment, unset where another site holds the segment, as runs.
+std::vector<wire::SegmentSums> runs_of(const std::vector<double>& terms) {
   std::vector<wire::SegmentSums> runs;
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    if (sums[i] == -1.0) continue;
-    if (i == 0 || sums[i - 1] == -1.0) runs.push_back({static_cast<std::uint32_t>(i), {}});
-    runs.back().norm_terms.push_back(sums[i]);
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i] == kUnset) continue;
+    if (i == 0 || terms[i - 1] == kUnset) runs.push_back({static_cast<std::uint32_t>(i), {}});
+    runs.back().norm_terms.push_back(terms[i]);
   }
   return runs;
 }
 
 // Fills exactly the unset entries, or the peer is wrong.
-Result<void> merge(std::vector<double>& sums, const std::vector<wire::SegmentSums>& runs) {
+Result<void> merge(std::vector<double>& terms, const std::vector<wire::SegmentSums>& runs) {
   std::size_t filled = 0, missing = 0;
-  for (const double sum : sums) missing += sum == -1.0;
+  for (const double term : terms) missing += term == kUnset;
   for (const auto& run : runs)
     for (std::size_t i = 0; i < run.norm_terms.size(); ++i, ++filled) {
       const auto segment = run.first_segment + i;
-      if (segment >= sums.size() || sums[segment] != -1.0 || run.norm_terms[i] < 0)
+      if (segment >= terms.size() || terms[segment] != kUnset || run.norm_terms[i] < 0)
         return fail(ErrorKind::peer, "the peer sent a gradient norm for segment {}, not its own",
                     segment);
-      sums[segment] = run.norm_terms[i];
+      terms[segment] = run.norm_terms[i];
     }
   if (filled != missing)
     return fail(ErrorKind::peer, "the peer sent gradient norms of {} segments, it holds {}", filled,
@@ -36,23 +38,18 @@ Result<void> merge(std::vector<double>& sums, const std::vector<wire::SegmentSum
 
 }  // namespace
 
-Result<StepTotals> TotalsExchange::exchange(std::int64_t step, const Contribution& contribution) {
+Result<StepTotals> TotalsExchange::exchange(std::int64_t step, int rank,
+                                            Contribution contribution) {
   std::unique_lock lock(mutex_);
-  if (arrived_ == 0) {
-    sums_.assign(static_cast<std::size_t>(num_segments_), -1.0);
-    collected_ = {};
-  }
-  for (const auto& [segment, sum] : contribution.sums)
-    sums_[static_cast<std::size_t>(segment)] = sum;
-  collected_.busy_seconds += contribution.busy_seconds;
-  collected_.trained_tokens += contribution.trained_tokens;
-  if (++arrived_ < local_ranks_) {
+  contributions_.at(static_cast<std::size_t>(rank)) = std::move(contribution);
+  if (++arrived_ < contributions_.size()) {
     changed_.wait(lock, [&] { return error_ || finished_step_ >= step; });
     if (error_) return tl::unexpected<Error>(*error_);
     return totals_;
   }
+  // All others wait above: nobody else touches the contributions meanwhile.
   lock.unlock();
-  auto totals = combine(step, sums_, collected_);
+  auto totals = combine(step);
   lock.lock();
   arrived_ = 0;
   if (totals) {
@@ -65,12 +62,13 @@ Result<StepTotals> TotalsExchange::exchange(std::int64_t step, const Contributio
   return totals;
 }
 
-Result<StepTotals> TotalsExchange::combine(std::int64_t step, std::vector<double> sums,
-                                           StepTotals totals) {
+Result<StepTotals> TotalsExchange::combine(std::int64_t step) const {
+  auto terms = site_terms();
+  auto totals = site_totals();
   if (session_ != nullptr) {
     wire::StepScalars own{.step = static_cast<std::uint32_t>(step),
                           .trained_tokens = static_cast<std::uint64_t>(totals.trained_tokens),
-                          .runs = runs_of(sums)};
+                          .runs = runs_of(terms)};
     HAIRPIN_CHECK_OK(session_->send(std::move(own)));
     HAIRPIN_TRY(const auto peers, session_->next_scalars());
     if (peers.step != step)
@@ -78,10 +76,36 @@ Result<StepTotals> TotalsExchange::combine(std::int64_t step, std::vector<double
                            peers.step, step);
     if (totals.trained_tokens > 0 && peers.trained_tokens > 0)
       return hairpin::fail(ErrorKind::peer, "the cloud claims to have trained on tokens");
-    HAIRPIN_CHECK_OK(merge(sums, peers.runs));
+    HAIRPIN_CHECK_OK(merge(terms, peers.runs));
     totals.trained_tokens += static_cast<std::int64_t>(peers.trained_tokens);
   }
-  totals.norm = optim::global_norm(sums);
+  totals.norm = optim::global_norm(terms, norm_);
+  return totals;
+}
+
+// By segment; kUnset where the peer holds it.
+std::vector<double> TotalsExchange::site_terms() const {
+  std::vector<double> terms(static_cast<std::size_t>(num_segments_), kUnset);
+  for (const auto& contribution : contributions_)
+    for (const auto& [segment, term] : contribution.terms) {
+      double& joined = terms[static_cast<std::size_t>(segment)];
+      joined = joined == kUnset ? term : optim::join_terms(joined, term, norm_);
+    }
+  return terms;
+}
+
+StepTotals TotalsExchange::site_totals() const {
+  StepTotals totals;
+  std::vector<double> losses;
+  for (const auto& contribution : contributions_) {
+    totals.busy_seconds += contribution.busy_seconds;
+    totals.trained_tokens += contribution.trained_tokens;
+    totals.moved += contribution.moved;
+    losses.resize(std::max(losses.size(), contribution.losses.size()));
+    for (std::size_t i = 0; i < contribution.losses.size(); ++i)
+      losses[i] += contribution.losses[i];
+  }
+  for (const double loss : losses) totals.loss += loss;
   return totals;
 }
 

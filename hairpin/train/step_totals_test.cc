@@ -17,7 +17,7 @@ using Runs = std::vector<wire::SegmentSums>;
 
 TEST(TotalsExchange, LocalRanksGetOneTotalEachStep) {
   constexpr int kRanks = 3, kSteps = 50;
-  TotalsExchange exchange(6, kRanks, nullptr);
+  TotalsExchange exchange(6, kRanks, optim::NormType::two, nullptr);
   std::vector<std::vector<StepTotals>> totals(kRanks);
   {
     std::vector<std::jthread> ranks;
@@ -25,9 +25,10 @@ TEST(TotalsExchange, LocalRanksGetOneTotalEachStep) {
       ranks.emplace_back([&, rank] {
         for (int step = 0; step < kSteps; ++step) {
           const double sum = step + 0.1 * rank;
-          Contribution own{.sums = {{rank, sum}, {rank + 3, 2 * sum}}, .busy_seconds = 1.0};
+          Contribution own{.terms = {{rank, sum}, {rank + 3, 2 * sum}}, .busy_seconds = 1.0};
           if (rank == 0) own.trained_tokens = 10 + step;
-          totals[static_cast<std::size_t>(rank)].push_back(exchange.exchange(step, own).value());
+          totals[static_cast<std::size_t>(rank)].push_back(
+              exchange.exchange(step, rank, own).value());
         }
       });
   }
@@ -47,12 +48,12 @@ TEST(TotalsExchange, LocalRanksGetOneTotalEachStep) {
 // The edge of a model of five segments: it holds 0, 1 and 4, the peer 2 and 3.
 class AcrossTheLink : public testing::Test {
  protected:
-  const Contribution own_{.sums = {{0, 1.0}, {1, 2.0}, {4, 3.0}}, .trained_tokens = 7};
+  const Contribution own_{.terms = {{0, 1.0}, {1, 2.0}, {4, 3.0}}, .trained_tokens = 7};
 
   Result<StepTotals> exchange(const wire::StepScalars& peers) {
     EXPECT_TRUE(pair_.cloud->send(peers));
-    TotalsExchange exchange(5, 1, &session_);
-    return exchange.exchange(4, own_);
+    TotalsExchange exchange(5, 1, optim::NormType::two, &session_);
+    return exchange.exchange(4, 0, own_);
   }
   void expect_refused(const wire::StepScalars& peers) {
     const auto refused = exchange(peers);
@@ -107,11 +108,11 @@ TEST_F(AcrossTheLink, ANormThatIsNotFiniteComesThrough) {
 }
 
 TEST_F(AcrossTheLink, AFailureOfTheLastRankIsTheOthersToo) {
-  TotalsExchange exchange(5, 2, &session_);
+  TotalsExchange exchange(5, 2, optim::NormType::two, &session_);
   ASSERT_TRUE(pair_.cloud->send(wire::StepScalars{.step = 0}));
   Error errors[2];
   const auto rank = [&](int index, std::vector<std::pair<std::int64_t, double>> sums) {
-    errors[index] = exchange.exchange(0, {.sums = std::move(sums)}).error();
+    errors[index] = exchange.exchange(0, index, {.terms = std::move(sums)}).error();
   };
   {
     const std::jthread first(rank, 0, std::vector{std::pair<std::int64_t, double>{0, 1.0}});
@@ -122,10 +123,11 @@ TEST_F(AcrossTheLink, AFailureOfTheLastRankIsTheOthersToo) {
 }
 
 TEST(TotalsExchange, AFailureElsewhereWakesWhoWaits) {
-  TotalsExchange exchange(2, 2, nullptr);
+  TotalsExchange exchange(2, 2, optim::NormType::two, nullptr);
   Error heard;
   {
-    const std::jthread waiting([&] { heard = exchange.exchange(0, {.sums = {{0, 1.0}}}).error(); });
+    const std::jthread waiting(
+        [&] { heard = exchange.exchange(0, 0, {.terms = {{0, 1.0}}}).error(); });
     exchange.fail({ErrorKind::link_lost, "gone"});
     exchange.fail({ErrorKind::internal, "later"});
   }

@@ -4,7 +4,6 @@
 #include <map>
 #include <variant>
 
-#include "hairpin/checkpoint/weights.h"
 #include "hairpin/hf/model_directory.h"
 #include "hairpin/train/job_contract.h"
 
@@ -100,10 +99,10 @@ Result<void> send_entry(pipeline::LinkSession& session, std::uint32_t index, Byt
 }  // namespace
 
 Result<void> serve_weights(const Setup& setup, pipeline::LinkSession& session,
-                           const std::vector<models::ModelPart*>& parts) {
+                           const std::vector<checkpoint::DividedPart>& parts) {
   std::vector<safetensors::Source> sources;
-  for (auto* part : parts)
-    for (auto& source : checkpoint::weight_sources(*part, setup.model))
+  for (const auto& part : parts)
+    for (auto& source : checkpoint::weight_sources(part, setup.model))
       sources.push_back(std::move(source));
 
   for (bool asked = false;; asked = true) {

@@ -77,7 +77,7 @@ TEST_F(Exchange, TheEdgeGetsEveryTensorOfTheCloudByteForByte) {
   pipeline::LinkSession cloud(*pair_.cloud, mailbox, {.role = wire::Role::cloud});
   Result<void> served;
   std::jthread serving(
-      [&] { served = serve_weights(setup(), cloud, {parts[0].get(), parts[1].get()}); });
+      [&] { served = serve_weights(setup(), cloud, {{parts[0].get()}, {parts[1].get()}}); });
 
   const auto sources = request_weights(setup(), edge_);
   ASSERT_TRUE(sources) << sources.error().message;
