@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hairpin/link/keys.h"
-#include "tests/split/split_fixture.h"
+#include "tests/fixture/runs.h"
 
 namespace hairpin {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "hairpin/hf/tiny_model.h"
 #include "hairpin/link/keys.h"
-#include "tests/split/split_fixture.h"
+#include "tests/fixture/runs.h"
 
 namespace hairpin {
 namespace {
