@@ -50,4 +50,14 @@ std::string memory_table(std::span<const RankMemory> ranks) {
   return out;
 }
 
+Result<void> MemorySummary::write(const StepRecord& record) {
+  last_ = record.tensor_memory;
+  return {};
+}
+
+Result<void> MemorySummary::finish() {
+  if (!last_.empty()) show_(memory_table(last_));
+  return {};
+}
+
 }  // namespace hairpin::metrics

@@ -21,6 +21,22 @@ TEST(MemoryTableTest, Golden) {
 
 TEST(MemoryTableTest, NoRanksNoTable) { EXPECT_EQ(memory_table({}), ""); }
 
+TEST(MemorySummaryTest, TheLastRecordsTableAtTheEnd) {
+  std::string shown;
+  MemorySummary summary([&](const std::string& text) { shown += text; });
+  StepRecord record;
+  ASSERT_TRUE(summary.write(record));
+  ASSERT_TRUE(summary.finish());
+  EXPECT_EQ(shown, "");
+  for (const std::int64_t peak : {10, 20}) {
+    record.tensor_memory = {{.rank = "site pp 0, dp 0, tp 0", .peak = peak}};
+    ASSERT_TRUE(summary.write(record));
+  }
+  EXPECT_EQ(shown, "");
+  ASSERT_TRUE(summary.finish());
+  EXPECT_EQ(shown, memory_table(record.tensor_memory));
+}
+
 TEST(MemoryTableTest, Units) {
   EXPECT_EQ(bytes_text(0), "0 B");
   EXPECT_EQ(bytes_text(1023), "1023 B");

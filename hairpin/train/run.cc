@@ -62,7 +62,7 @@ class SplitRun {
   }
 
   Result<void> train(StepSource* source) {
-    site_.emplace(setup_, source, mailbox_, &*session_);
+    site_.emplace(setup_, source, mailbox_, &*session_, directory_.trace());
     HAIRPIN_CHECK_OK(
         site_->run([&](const metrics::StepRecord& record) { return directory_.record(record); }));
     trained_ = true;
@@ -189,7 +189,7 @@ Result<void> train_whole(const Setup& setup, const samples::Dataset& dataset,
   HAIRPIN_TRY(auto directory, RunDirectory::create(setup, options.progress));
   const auto source = sample_steps(setup, dataset, nullptr);
   pipeline::Mailbox mailbox;
-  Site site(setup, source.get(), mailbox, nullptr);
+  Site site(setup, source.get(), mailbox, nullptr, directory.trace());
   HAIRPIN_CHECK_OK(
       site.run([&](const metrics::StepRecord& record) { return directory.record(record); }));
   HAIRPIN_CHECK_OK(directory.finish());

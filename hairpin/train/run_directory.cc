@@ -5,6 +5,7 @@
 
 #include "hairpin/base/file.h"
 #include "hairpin/metrics/json_lines.h"
+#include "hairpin/metrics/memory_table.h"
 #include "hairpin/metrics/progress.h"
 
 namespace hairpin::train {
@@ -17,10 +18,16 @@ Result<RunDirectory> RunDirectory::create(const Setup& setup, bool progress) {
                                      as_byte_span(config::resolved_toml(setup.job))));
   HAIRPIN_TRY(auto lines, metrics::JsonLinesSink::create(directory.path_ / "metrics.jsonl"));
   directory.sinks_.push_back(std::move(lines));
-  if (progress)
+  if (progress) {
+    const auto show = [](const std::string& text) { std::fputs(text.c_str(), stderr); };
     directory.sinks_.push_back(std::make_unique<metrics::Progress>(
-        metrics::progress_options(stderr, setup.job.train.steps),
-        [](const std::string& text) { std::fputs(text.c_str(), stderr); }));
+        metrics::progress_options(stderr, setup.job.train.steps), show));
+    directory.sinks_.push_back(std::make_unique<metrics::MemorySummary>(show));
+  }
+  if (setup.job.output.trace)
+    directory.trace_ = std::make_unique<metrics::Trace>(
+        metrics::TraceOptions{.process = setup.part == Part::cloud ? 1 : 0,
+                              .process_name = std::string(part_name(setup.part))});
   return directory;
 }
 
@@ -34,7 +41,8 @@ Result<void> RunDirectory::record(const metrics::StepRecord& record) {
 Result<void> RunDirectory::finish() {
   const auto sinks = std::exchange(sinks_, {});
   for (const auto& sink : sinks) HAIRPIN_CHECK_OK(sink->finish());
-  return {};
+  const auto trace = std::exchange(trace_, nullptr);
+  return trace ? trace->write(path_ / "trace.json") : Result<void>();
 }
 
 }  // namespace hairpin::train

@@ -1,4 +1,5 @@
-// A run's directory: resolved.toml, metrics.jsonl and what the run adds (export/, egress.jsonl).
+// A run's directory: resolved.toml, metrics.jsonl, trace.json if asked for, and what the run adds
+// (export/, egress.jsonl).
 #pragma once
 
 #include <filesystem>
@@ -7,6 +8,7 @@
 
 #include "hairpin/base/result.h"
 #include "hairpin/metrics/sink.h"
+#include "hairpin/metrics/trace.h"
 #include "hairpin/train/setup.h"
 
 namespace hairpin::train {
@@ -14,7 +16,7 @@ namespace hairpin::train {
 class RunDirectory {
  public:
   // Creates the site's output directory, which must be new or empty, and resolved.toml in it.
-  // `progress` shows a progress line on standard error.
+  // `progress` shows a progress line on standard error, and at the end what memory was needed.
   static Result<RunDirectory> create(const Setup& setup, bool progress);
 
   RunDirectory() = default;
@@ -23,8 +25,10 @@ class RunDirectory {
   ~RunDirectory();  // finishes, also when the run ended early
 
   Result<void> record(const metrics::StepRecord& record);
-  // No record follows. Later calls do nothing.
+  // No record follows, nor a span. Later calls do nothing.
   Result<void> finish();
+
+  metrics::Trace* trace() { return trace_.get(); }  // null unless output.trace
 
   std::filesystem::path export_directory() const { return path_ / "export"; }
   const std::filesystem::path& path() const { return path_; }
@@ -32,6 +36,7 @@ class RunDirectory {
  private:
   std::filesystem::path path_;
   std::vector<std::unique_ptr<metrics::Sink>> sinks_;
+  std::unique_ptr<metrics::Trace> trace_;
 };
 
 }  // namespace hairpin::train

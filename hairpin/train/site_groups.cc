@@ -73,7 +73,17 @@ void SiteGroups::make(Members& members, const char* axis, std::vector<int> ranks
                       const std::string& name) {
   auto made = world_.make_group(static_cast<int>(ranks.size()), name);
   for (std::size_t i = 0; i < ranks.size(); ++i) members[ranks[i]] = std::move(made[i]);
+  for (const int rank : ranks)
+    if (trace_ != nullptr)
+      trace_->name_thread(
+          worker_thread(rank, axis),
+          fmt::format("{}, {} communication", coordinate_text(mesh_.coordinate(rank)), axis));
   tracks_[name] = {axis, std::move(ranks)};
+}
+
+// The trace's number of a rank's communication thread.
+int SiteGroups::worker_thread(int rank, std::string_view axis) const {
+  return rank + mesh_.num_ranks() * (axis == "dp" ? 1 : 2);
 }
 
 void SiteGroups::record(const collective::Span& span) const {
@@ -84,7 +94,7 @@ void SiteGroups::record(const collective::Span& span) const {
                             .thread = rank,
                             .begin = span.begin,
                             .end = span.end};
-  if (span.on_worker) event.thread += mesh_.num_ranks() * (track.axis[0] == 'd' ? 1 : 2);
+  if (span.on_worker) event.thread = worker_thread(rank, track.axis);
   event.arguments[0] = {"bytes", static_cast<std::int64_t>(span.bytes)};
   trace_->add(std::move(event));
 }

@@ -40,6 +40,7 @@ class SiteGroups {
   };
   static collective::Group* at(const Members& members, int rank);
   void make(Members& members, const char* axis, std::vector<int> ranks, const std::string& name);
+  int worker_thread(int rank, std::string_view axis) const;
   void record(const collective::Span& span) const;
 
   const bool sequence_parallel_;
