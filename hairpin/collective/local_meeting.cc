@@ -102,15 +102,10 @@ std::uint64_t Meeting::receive(int rank, const Operation& call) {
   auto& inbox = self.inbox[static_cast<std::size_t>(call.root)];
   if (inbox.empty()) {
     self.receives_from = call.root;
-    try {
-      check_waits_can_end();
-      changed_.wait(lock, [&] { return !inbox.empty() || over(rank); });
-      check_not_over(rank, call);
-    } catch (...) {
-      self.receives_from = -1;
-      throw;
-    }
+    check_waits_can_end();
+    changed_.wait(lock, [&] { return !inbox.empty() || over(rank); });
     self.receives_from = -1;
+    check_not_over(rank, call);
   }
   const auto message = std::move(inbox.front());
   inbox.pop_front();

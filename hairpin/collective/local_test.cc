@@ -223,20 +223,61 @@ TEST(LocalWorldTest, ThrowingRankNamesItsOwnCauseWithOperationsInFlight) {
   });
 }
 
-TEST(LocalWorldTest, RankThatLeavesIsMissedByThoseWhoWait) {
-  for (const bool before : {false, true}) {
+// Rank 1 fails the moment it is through; rank 0, which may still be asleep, has come too.
+TEST(LocalWorldTest, OperationToWhichAllHaveComeIsCarriedOut) {
+  for (int round = 0; round < 200; ++round) {
     LocalWorld world;
-    auto groups = world.make_group(3, "g");
-    if (before) groups[1].reset();
-    on_ranks(3, [&](int rank) {
-      if (rank == 1) return groups[1].reset();
-      std::vector<float> data(3);
-      const auto message = message_of(
-          [&] { rank == 0 ? at(groups, 0).all_reduce(data) : at(groups, 2).receive(data, 1); });
-      EXPECT_NE(message.find("g: rank "), std::string::npos) << message;
-      EXPECT_NE(message.find("for rank 1, which has left"), std::string::npos) << message;
+    const auto groups = world.make_group(2, "g");
+    on_ranks(2, [&](int rank) {
+      EXPECT_NO_THROW(at(groups, rank).barrier());
+      if (rank == 1) world.fail({ErrorKind::internal, "cause"});
+      EXPECT_EQ(message_of([&] { at(groups, rank).barrier(); }), "cause");
     });
   }
+}
+
+TEST(LocalWorldTest, ThrowingRankNamesItsOwnCauseWhenItsGroupsGoToo) {
+  LocalWorld world;
+  auto groups = world.make_group(2, "g"), others = world.make_group(2, "other");
+  on_ranks(2, [&](int rank) {
+    if (rank == 1) {
+      EXPECT_EQ(message_of([&] { at(others, 1).barrier(); }), "out of memory");
+      return;
+    }
+    std::vector<float> data(3);
+    Work outlives;
+    try {
+      const auto mine = std::move(groups[0]), other = std::move(others[0]);
+      outlives = mine->all_reduce_async(data);
+      throw std::runtime_error("out of memory");
+    } catch (const std::runtime_error& thrown) {
+      EXPECT_FALSE(world.error());
+      world.fail({ErrorKind::internal, thrown.what()});
+    }
+    EXPECT_NE(message_of([&] { outlives.wait(); }).find("given up"), std::string::npos);
+  });
+}
+
+// It leaves before the others come, or (most likely) when they wait already.
+TEST(LocalWorldTest, RankThatLeavesIsMissedByThoseWhoWait) {
+  for (const bool before : {false, true})
+    for (const bool receiving : {false, true}) {
+      LocalWorld world;
+      auto groups = world.make_group(3, "g");
+      if (before) groups[1].reset();
+      on_ranks(3, [&](int rank) {
+        if (rank == 1) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(before ? 0 : 10));
+          return groups[1].reset();
+        }
+        std::vector<float> data(3);
+        const auto message = message_of([&] {
+          receiving ? at(groups, rank).receive(data, 1) : at(groups, rank).all_reduce(data);
+        });
+        EXPECT_NE(message.find("g: rank "), std::string::npos) << message;
+        EXPECT_NE(message.find("for rank 1, which has left"), std::string::npos) << message;
+      });
+    }
 }
 
 TEST(LocalWorldTest, RanksMayLeaveWhileOthersStillDo) {
