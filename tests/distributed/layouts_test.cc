@@ -12,6 +12,7 @@
 #include "hairpin/safetensors/model_files.h"
 #include "hairpin/tensor/convert.h"
 #include "tests/fixture/runs.h"
+#include "tests/fixture/sites.h"
 
 namespace hairpin {
 namespace {
@@ -38,36 +39,7 @@ Layout one_site(std::string name, std::int64_t heads, std::int64_t kv_heads, Sit
 Layout split(std::string name, std::int64_t heads, std::int64_t kv_heads, Site edge, Site cloud) {
   const auto domains = cloud.data_parallel;
   return {std::move(name), heads, kv_heads,
-          [edge, cloud](config::Job& job) {
-            job.split = config::Split{.layers = {1, 2, 2, 1}};
-            job.schedule.kind = "hairpin-1f1b";
-            job.edge = edge;
-            job.cloud = cloud;
-          },
-          domains};
-}
-
-Site tp(std::int64_t ranks, bool sequence = false) {
-  Site site;
-  site.tensor_parallel = ranks;
-  site.sequence_parallel = sequence;
-  return site;
-}
-Site dp(std::int64_t ranks, Site site = {}) {
-  site.data_parallel = ranks;
-  return site;
-}
-Site zero(Site site) {
-  site.zero = 1;
-  return site;
-}
-Site no_overlap(Site site) {
-  site.overlap_grad_reduce = site.overlap_param_gather = false;
-  return site;
-}
-Site pp(std::vector<std::int64_t> layers, Site site = {}) {
-  site.pipeline = std::move(layers);
-  return site;
+          [edge, cloud](config::Job& job) { set_split(job, {1, 2, 2, 1}, edge, cloud); }, domains};
 }
 
 std::vector<Layout> layouts() {
