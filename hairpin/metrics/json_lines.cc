@@ -18,9 +18,9 @@ std::string number(double value) {
 std::string object(const RankMemory& rank) {
   return fmt::format(
       R"({{"rank": {}, "peak": {}, "weights": {}, "gradients": {}, "optimizer": {}, )"
-      R"("activations": {}, "link": {}}})",
+      R"("activations": {}, "link": {}, "largest": {}}})",
       json_text(rank.rank), rank.peak, rank.weights, rank.gradients, rank.optimizer,
-      rank.activations, rank.link);
+      rank.activations, rank.link, rank.largest);
 }
 
 std::string array(const std::vector<RankMemory>& ranks) {

@@ -45,16 +45,17 @@ TEST(JsonLinesTest, GoldenLine) {
 
 TEST(JsonLinesTest, GoldenLineOfARunWithParallelRanks) {
   StepRecord record{.step = 1, .tp_bytes = 10, .dp_bytes = 0, .pp_bytes = 30};
-  record.tensor_memory = {{"edge pp 0 dp 0 tp 0", 15, 1, 2, 3, 4, 5}, {"\"", 0, 0, 0, 0, 0, 0}};
+  record.tensor_memory = {{"edge pp 0 dp 0 tp 0", 15, 1, 2, 3, 4, 5, 6},
+                          {"\"", 0, 0, 0, 0, 0, 0, 0}};
   EXPECT_EQ(
       to_json(record),
       R"({"step": 1, "grad_norm": 0, "learning_rate": 0, "tokens": 0, "trained_tokens": 0, )"
       R"("step_seconds": 0, "tokens_per_second": 0, "link_bytes_up": 0, "link_bytes_down": 0, )"
       R"("tp_bytes": 10, "dp_bytes": 0, "pp_bytes": 30, "peak_memory_bytes": 0, "bubble": 0, )"
       R"("tensor_memory": [{"rank": "edge pp 0 dp 0 tp 0", "peak": 15, "weights": 1, )"
-      R"("gradients": 2, "optimizer": 3, "activations": 4, "link": 5}, )"
+      R"("gradients": 2, "optimizer": 3, "activations": 4, "link": 5, "largest": 6}, )"
       R"({"rank": "\"", "peak": 0, "weights": 0, "gradients": 0, "optimizer": 0, )"
-      R"("activations": 0, "link": 0}]})");
+      R"("activations": 0, "link": 0, "largest": 0}]})");
 }
 
 TEST(JsonLinesTest, ASkippedStepSaysWhy) {

@@ -21,6 +21,7 @@ std::optional<Tensor> RowGather::add(const Tag& tag, int rank, Tensor rows) {
 
 Result<void> LinkChannel::send(Tag tag, Tensor tensor) {
   if (tp_.scattered()) {
+    const MeterScope scope(session_.options().meter, MemoryUse::link);
     auto whole = gather_.add(tag, tp_.rank(), std::move(tensor));
     return whole ? session_.send_tensor(tag, *whole) : Result<void>();
   }

@@ -45,6 +45,7 @@ LinkSession::~LinkSession() {
 }
 
 void LinkSession::receive_loop() {
+  const MeterScope scope(options_.meter, MemoryUse::link);
   for (;;) {
     auto message = link_.receive();
     if (!message) return fail(message.error());

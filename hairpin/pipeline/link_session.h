@@ -15,6 +15,7 @@
 #include "hairpin/base/result.h"
 #include "hairpin/link/link.h"
 #include "hairpin/pipeline/mailbox.h"
+#include "hairpin/tensor/memory_meter.h"
 #include "hairpin/wire/message.h"
 
 namespace hairpin::pipeline {
@@ -36,6 +37,10 @@ struct SessionOptions {
   // under way on a site (one a tensor-parallel rank), so that the schedule's in-flight peak bounds
   // both together.
   std::size_t max_waiting = 0;
+  // What tensors are charged to that come from the peer, or are put together for it: the site's
+  // rank 0, which stands for the link, whatever ranks they are for. Outlives the session; null:
+  // they are not counted.
+  MemoryMeter* meter = nullptr;
 };
 
 // Thread-safe.

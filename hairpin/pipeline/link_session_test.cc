@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "hairpin/collective/local.h"
 #include "hairpin/link/memory_link.h"
 #include "hairpin/pipeline/codec.h"
 #include "hairpin/pipeline/link_channel.h"
@@ -28,7 +29,7 @@ wire::TensorMessage tensor(std::uint32_t microbatch, std::uint32_t tokens = 3) {
 
 class Session : public testing::Test {
  protected:
-  explicit Session(wire::Role role = wire::Role::edge) {
+  explicit Session(wire::Role role = wire::Role::edge, int scattered_over = 1) {
     auto pair = link::make_memory_pair();
     own_ = role == wire::Role::edge ? std::move(pair.edge) : std::move(pair.cloud);
     peer_ = role == wire::Role::edge ? std::move(pair.cloud) : std::move(pair.edge);
@@ -40,7 +41,10 @@ class Session : public testing::Test {
                        .microbatches = 8,
                        .hidden = kHidden,
                        .max_tokens = kMaxTokens,
-                       .max_waiting = 3});
+                       .tensor_parallel = scattered_over,
+                       .sequence_parallel = true,
+                       .max_waiting = 3,
+                       .meter = &meter_});
   }
 
   // The messages are one too many, or wrong: all that waits ends with the error.
@@ -71,6 +75,14 @@ class Session : public testing::Test {
       if (auto got = ((*session_).*next)(); !got) return got.error();
   }
 
+  // Of tensors for the link, when the receiver has done with all that was sent so far.
+  std::int64_t charged() {
+    EXPECT_TRUE(peer_->send(wire::StepScalars{}));
+    EXPECT_TRUE(session_->next_scalars());
+    return meter_.current()[MemoryUse::link];
+  }
+
+  MemoryMeter meter_;
   Mailbox mailbox_;
   std::unique_ptr<link::Link> own_, peer_;
   std::optional<LinkSession> session_;
@@ -108,6 +120,43 @@ TEST_F(Session, AChannelSendsATensorAsItsMessage) {
                                  .shape = {3, kHidden},
                                  .payload = encode(values, wire::Codec::fp32)};
   EXPECT_EQ(sent, want);
+}
+
+TEST_F(Session, WhatArrivesIsChargedToTheLinkUntilItIsUsed) {
+  ASSERT_TRUE(peer_->send(tensor(0, 3)));
+  ASSERT_TRUE(peer_->send(tensor(1, 5)));
+  EXPECT_EQ(charged(), 8 * kHidden * 4);
+  EXPECT_EQ(meter_.current().total(), charged());
+  EXPECT_TRUE(mailbox_.take({TensorKind::activation, 1, 0, 0, 0}));
+  EXPECT_EQ(charged(), 5 * kHidden * 4);
+}
+
+class ScatteredSession : public Session {
+ protected:
+  ScatteredSession() : Session(wire::Role::edge, 3) {}
+};
+
+TEST_F(ScatteredSession, SharesOfRowsAreChargedToTheLinkAndTheWholeIsLetGo) {
+  ASSERT_TRUE(peer_->send(tensor(0, 7)));
+  EXPECT_EQ(charged(), 7 * kHidden * 4);
+  EXPECT_EQ(meter_.peak_of_each()[MemoryUse::link], 2 * 7 * kHidden * 4);
+  for (int tp = 0; tp < 3; ++tp)
+    EXPECT_EQ(mailbox_.take({TensorKind::activation, 1, 0, 0, 0, tp})->size(0), tp == 0 ? 3 : 2);
+  EXPECT_EQ(charged(), 0);
+}
+
+TEST_F(ScatteredSession, WhatIsPutTogetherForThePeerIsChargedToTheLink) {
+  collective::LocalWorld world;
+  const auto groups = world.make_group(3, "tp");
+  RowGather gather(3);
+  for (const auto& group : groups) {
+    LinkChannel channel(*session_, mailbox_, {.group = group.get(), .sequence = true}, gather);
+    ASSERT_TRUE(channel.send({TensorKind::gradient, 1, 0, 0, 0}, at::ones({2, kHidden})));
+  }
+  const auto sent = std::get<wire::TensorMessage>(peer_->receive().value());
+  EXPECT_EQ(sent.payload, encode(at::ones({6, kHidden}), wire::Codec::fp32));
+  EXPECT_EQ(meter_.peak_of_each()[MemoryUse::link], 6 * kHidden * 4);
+  EXPECT_EQ(charged(), 0);
 }
 
 TEST_F(Session, AMicrobatchThatTheJobDoesNotHave) {

@@ -19,11 +19,16 @@ namespace {
 
 constexpr const char* kExportKey = "output.directory";
 
+std::size_t num_ranks(const Setup& setup) {
+  return static_cast<std::size_t>(setup.mesh().num_ranks());
+}
+
 // What the peer may send: boundary 0 and the last one are the cuts.
-pipeline::SessionOptions session_options(const Setup& setup) {
+pipeline::SessionOptions session_options(const Setup& setup, MemoryMeter& meter) {
   const int last = setup.schedule.num_stages() - 2;
   const bool edge = setup.part == Part::edge;
   pipeline::SessionOptions options;
+  options.meter = &meter;
   options.role = edge ? wire::Role::edge : wire::Role::cloud;
   options.codec = setup.codec();
   options.expected = {{wire::TensorKind::activation, edge ? last : 0},
@@ -46,7 +51,7 @@ pipeline::SessionOptions session_options(const Setup& setup) {
 class SplitRun {
  public:
   SplitRun(const Setup& setup, link::Link& link, const RunOptions& options)
-      : setup_(setup), link_(link), options_(options) {}
+      : setup_(setup), link_(link), options_(options), meters_(num_ranks(setup)) {}
 
   Result<void> begin() {
     HAIRPIN_TRY(const auto identity, hf::identity(setup_.model));
@@ -57,12 +62,12 @@ class SplitRun {
     log::info("the {} is connected and the jobs agree",
               role == wire::Role::edge ? "cloud" : "edge");
     HAIRPIN_TRY(directory_, RunDirectory::create(setup_, options_.progress));
-    session_.emplace(link_, mailbox_, session_options(setup_));
+    session_.emplace(link_, mailbox_, session_options(setup_, meters_.front()));
     return {};
   }
 
   Result<void> train(StepSource* source) {
-    site_.emplace(setup_, source, mailbox_, &*session_, directory_.trace());
+    site_.emplace(setup_, source, mailbox_, &*session_, meters_, directory_.trace());
     HAIRPIN_CHECK_OK(
         site_->run([&](const metrics::StepRecord& record) { return directory_.record(record); }));
     trained_ = true;
@@ -112,6 +117,7 @@ class SplitRun {
   const Setup& setup_;
   link::Link& link_;
   const RunOptions options_;
+  std::vector<MemoryMeter> meters_;  // by rank of this site
   pipeline::Mailbox mailbox_;
   RunDirectory directory_;
   std::optional<pipeline::LinkSession> session_;
@@ -189,14 +195,15 @@ Result<void> train_whole(const Setup& setup, const samples::Dataset& dataset,
   HAIRPIN_TRY(auto directory, RunDirectory::create(setup, options.progress));
   const auto source = sample_steps(setup, dataset, nullptr);
   pipeline::Mailbox mailbox;
-  Site site(setup, source.get(), mailbox, nullptr, directory.trace());
+  std::vector<MemoryMeter> meters(num_ranks(setup));
+  Site site(setup, source.get(), mailbox, nullptr, meters, directory.trace());
   HAIRPIN_CHECK_OK(
       site.run([&](const metrics::StepRecord& record) { return directory.record(record); }));
   HAIRPIN_CHECK_OK(directory.finish());
   std::vector<safetensors::Source> sources;
   for (const auto& part : site.parts())
-    for (auto& source : checkpoint::weight_sources(part, setup.model))
-      sources.push_back(std::move(source));
+    for (auto& part_source : checkpoint::weight_sources(part, setup.model))
+      sources.push_back(std::move(part_source));
   HAIRPIN_CHECK_OK(hf::export_model(directory.export_directory(), kExportKey,
                                     setup.model.files.directory(), std::move(sources)));
   log::info("exported to {}", directory.export_directory().string());

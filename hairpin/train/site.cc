@@ -53,18 +53,20 @@ void note_moved(metrics::StepRecord& record, const mesh::Mesh& mesh, const Moved
 }  // namespace
 
 Site::Site(const Setup& setup, StepSource* source, pipeline::Mailbox& mailbox,
-           pipeline::LinkSession* session, metrics::Trace* trace)
+           pipeline::LinkSession* session, std::vector<MemoryMeter>& meters, metrics::Trace* trace)
     : setup_(setup),
       source_(source),
       mailbox_(mailbox),
       session_(session),
       trace_(trace),
       mesh_(setup.mesh()),
-      meters_(static_cast<std::size_t>(mesh_.num_ranks())),
+      meters_(meters),
       groups_(setup, trace),
       totals_(setup.num_segments, mesh_.num_ranks(), norm_type(setup.job.optimizer.norm_type),
               session),
       members_(meters_.size()) {
+  HAIRPIN_CHECK(meters_.size() == static_cast<std::size_t>(mesh_.num_ranks()),
+                "{} meters for {} ranks", meters_.size(), mesh_.num_ranks());
   const int tp = mesh_.degree(mesh::Axis::tp);
   for (int rank = 0; rank < mesh_.num_ranks(); rank += tp) row_gathers_.emplace_back(tp);
 }
@@ -116,8 +118,10 @@ void Site::make_rank(int number) {
 
 Result<void> Site::train(int number, const Record& record) {
   set_compute_threads(setup_.threads());
-  const MeterScope scope(&meters_[static_cast<std::size_t>(number)], MemoryUse::activations);
+  MemoryMeter& own_meter = meters_[static_cast<std::size_t>(number)];
+  const MeterScope scope(&own_meter, MemoryUse::activations);
   make_rank(number);
+  own_meter.reset_largest();
   Rank& rank = *members_[static_cast<std::size_t>(number)].rank;
   const bool lead = number == 0;
   LinkMeter meter(session_, setup_.part);
@@ -177,14 +181,16 @@ Result<Site::StepEnd> Site::end_step(Rank& rank, std::int64_t step,
 std::vector<metrics::RankMemory> Site::tensor_memory() const {
   std::vector<metrics::RankMemory> ranks;
   for (int number = 0; number < mesh_.num_ranks(); ++number) {
-    const auto peak = meters_[static_cast<std::size_t>(number)].at_peak();
+    const auto& meter = meters_[static_cast<std::size_t>(number)];
+    const auto peak = meter.at_peak();
     ranks.push_back({.rank = setup_.rank_name(mesh_.coordinate(number)),
                      .peak = peak.total(),
                      .weights = peak[MemoryUse::weights],
                      .gradients = peak[MemoryUse::gradients],
                      .optimizer = peak[MemoryUse::optimizer],
                      .activations = peak[MemoryUse::activations],
-                     .link = peak[MemoryUse::link]});
+                     .link = peak[MemoryUse::link],
+                     .largest = meter.largest().bytes});
   }
   return ranks;
 }

@@ -30,10 +30,11 @@ class Site {
   using Record = std::function<Result<void>(const metrics::StepRecord&)>;
 
   // `source` may be null when there are no steps. `mailbox` carries tensors between local ranks and
-  // from `session`, which is null for a one-site run. `trace` may be null. All of them must outlive
-  // the site.
+  // from `session`, which is null for a one-site run. `meters` are the ranks', by rank of the mesh.
+  // `trace` may be null. All of them must outlive the site.
   Site(const Setup& setup, StepSource* source, pipeline::Mailbox& mailbox,
-       pipeline::LinkSession* session, metrics::Trace* trace = nullptr);
+       pipeline::LinkSession* session, std::vector<MemoryMeter>& meters,
+       metrics::Trace* trace = nullptr);
 
   // Loads the weights and trains all steps; `record` gets one record a step, from one thread. The
   // first failure of any rank ends all ranks and the peer, and is the result.
@@ -71,7 +72,7 @@ class Site {
   pipeline::LinkSession* session_;
   metrics::Trace* trace_;
   const mesh::Mesh mesh_;
-  std::vector<MemoryMeter> meters_;  // by rank of the mesh
+  std::vector<MemoryMeter>& meters_;
   SiteGroups groups_;
   TotalsExchange totals_;
   std::deque<pipeline::RowGather> row_gathers_;  // by tensor-parallel group

@@ -108,7 +108,8 @@ void print_training(const std::string& model_path, const std::string& steps_path
   const auto setup = value_or_exit(train::prepare(job, train::Part::whole));
   GivenSteps source(steps);
   pipeline::Mailbox mailbox;
-  train::Site site(setup, &source, mailbox, nullptr);
+  std::vector<MemoryMeter> meters(1);
+  train::Site site(setup, &source, mailbox, nullptr, meters);
   check(site.run([](const metrics::StepRecord& record) -> Result<void> {
     fmt::print("{}\n", json{{"loss", *record.loss}, {"grad_norm", record.grad_norm}}.dump());
     return {};
