@@ -47,6 +47,8 @@ TEST_P(FailureConformance, AFailingRankEndsAllWaitsWithItsError) {
           }
           const auto after = Exercise::make(call, group.rank());
           EXPECT_EQ(message_of([&] { after->run(group); }), "the first cause");
+          EXPECT_EQ(message_of([&] { group.send({}, (group.rank() + 1) % kSize); }),
+                    "the first cause");
           try {
             group.barrier();
           } catch (const Aborted& aborted) {
