@@ -196,8 +196,9 @@ TEST(Communication, SequenceParallelismMovesNoMoreBytes) {
                             own[2], nullptr, tp);
         });
         const auto moved = tp.group->traffic().bytes;
-        if (tokens == 24)
+        if (tokens == 24) {
           EXPECT_EQ(moved * static_cast<std::uint64_t>(ranks.size), wanted) << ranks;
+        }
         bytes += moved;
         return Tensors{};
       });

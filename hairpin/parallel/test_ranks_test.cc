@@ -80,7 +80,8 @@ Tensors forward_backward(const Tensor& x, const Tensor& dy, Parameters& paramete
                          const std::function<Tensor(const Tensor&)>& op) {
   const Tensor leaf = x.clone().requires_grad_();
   const Tensor y = op(leaf);
-  Tensors results{y.detach(), torch::autograd::grad({y}, {leaf}, {dy})[0]};
+  torch::autograd::backward({y}, {dy});
+  Tensors results{y.detach(), leaf.grad()};
   parameters.bucket().complete_gradients();
   for (const auto& parameter : parameters.bucket().parameters())
     results.push_back(parameter.gradient.clone());

@@ -46,6 +46,8 @@ class WatchedGroup : public collective::Group {
     } else if (operation.kind == Kind::all_gather) {
       group_.all_gather(input<const float>(operation), output<float>(operation),
                         operation.out_counts);
+    } else if (operation.kind == Kind::barrier) {
+      group_.barrier();
     } else {
       begin(operation).wait();
     }
