@@ -34,8 +34,9 @@ build: $(BUILD)/.configured ## compile build/bin/hairpin
 test: everything model ## compile everything and run all tests
 	ctest --test-dir $(BUILD) --output-on-failure -j 2
 
-bench: build model ## speed and memory, beside a plain transformers loop
+bench: build model ## speed and memory: beside transformers, and what parallelism costs
 	$(PYTHON) benchmarks/run.py
+	$(PYTHON) benchmarks/scaling.py
 
 presubmit: packages-lint model ## what a change must pass: format, layers, headers, fast tests
 	scripts/presubmit

@@ -3,8 +3,7 @@
     run.py [--repeats 2] [--steps 3]
 
 Three ways to fine-tune all of SmolLM2-135M on two cores, fp32, one sequence of 512 tokens a
-microbatch, four microbatches a step, AdamW. The samples are one short question and a long answer, so
-that all three train on nearly every token and see one long sequence: equal work.
+microbatch, four microbatches a step, AdamW, on the samples of workload.py: equal work.
 
     peer     peer_transformers.py, one process, two threads
     unsplit  hairpin train, one process, two threads
@@ -17,7 +16,6 @@ resident size as the kernel counts it, the split's of both processes together.
 
 import argparse
 import json
-import os
 import shutil
 import socket
 import statistics
@@ -26,29 +24,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-WORK = Path("build/bench")
-MODEL = Path("build/demo/model")
-DATA = Path("build/demo/data")
-LONG = WORK / "long.jsonl"
-HAIRPIN = "build/bin/hairpin"
+from workload import HAIRPIN, LONG, MODEL, WORK, Process, prepare, speed, write_job
 
-COMMON = f"""
-[model]
-path = "{MODEL}"
-[data]
-train = "{LONG}"
-sequence_length = 512
-on_long_sample = "truncate"
-[train]
-steps = STEPS
-microbatches = 4
-[optimizer]
-learning_rate = 3e-4
-clip_norm = 1.0
-[output]
-directory = "DIRECTORY"
-"""
 UNSPLIT = "[site]\nthreads = 2\n"
 SPLIT = f"""
 [split]
@@ -68,40 +45,6 @@ class Measure:
     peak_memory_bytes: int
 
 
-class Process:
-    """A command under way; its output goes to a file that is shown if it fails."""
-
-    def __init__(self, log: Path, command: list[object]) -> None:
-        self.command = [str(word) for word in command]
-        self.log = log
-        with open(log, "w", encoding="utf-8") as output:
-            self.child = subprocess.Popen(self.command, stdout=output, stderr=subprocess.STDOUT)
-
-    def finish(self) -> int:
-        """Waits; the highest resident size in bytes."""
-        _, status, usage = os.wait4(self.child.pid, 0)
-        self.child.returncode = os.waitstatus_to_exitcode(status)
-        if self.child.returncode != 0:
-            print(self.log.read_text(encoding="utf-8"), end="", file=sys.stderr)
-            sys.exit(f"bench: exit code {self.child.returncode} from: {' '.join(self.command)}")
-        return usage.ru_maxrss * 1024
-
-
-def write_job(name: str, steps: int, extra: str) -> tuple[Path, Path]:
-    """The job file and the directory its run will write."""
-    directory = WORK / name
-    shutil.rmtree(directory, ignore_errors=True)
-    job = WORK / f"{name}.toml"
-    text = COMMON.replace("STEPS", str(steps + 1)).replace("DIRECTORY", str(directory))
-    job.write_text(text + extra)
-    return job, directory
-
-
-def speed(metrics: Path) -> float:
-    records = [json.loads(line) for line in metrics.read_text().splitlines()]
-    return statistics.median(record["tokens"] / record["step_seconds"] for record in records[1:])
-
-
 def measure_peer(steps: int) -> Measure:
     script = Path("benchmarks/peer_transformers.py")
     log = WORK / "peer.log"
@@ -112,46 +55,28 @@ def measure_peer(steps: int) -> Measure:
 
 
 def measure_unsplit(steps: int) -> Measure:
-    job, directory = write_job("unsplit", steps, UNSPLIT)
+    job, directory = write_job("unsplit", UNSPLIT, steps=steps)
     memory = Process(WORK / "unsplit.log", [HAIRPIN, "train", job]).finish()
-    return Measure(speed(directory / "metrics.jsonl"), memory)
+    return Measure(speed(directory), memory)
 
 
 def measure_split(steps: int) -> Measure:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    job, directory = write_job("split", steps, SPLIT.replace("ADDRESS", address))
+    job, directory = write_job("split", SPLIT.replace("ADDRESS", address), steps=steps)
     cloud = Process(WORK / "cloud.log", [HAIRPIN, "cloud", job])
     edge = Process(WORK / "edge.log", [HAIRPIN, "edge", job])
     memory = edge.finish() + cloud.finish()
-    return Measure(speed(directory / "edge" / "metrics.jsonl"), memory)
+    return Measure(speed(directory / "edge"), memory)
 
 
 CONTENDERS = {"peer": measure_peer, "unsplit": measure_unsplit, "split": measure_split}
 
 
-def write_long_samples(source: Path) -> None:
-    """Answers of well over 512 tokens, made of the example's answers."""
-    answers = [
-        json.loads(line)["messages"][-1]["content"]
-        for line in source.read_text(encoding="utf-8").splitlines()
-    ]
-    with open(LONG, "w", encoding="utf-8") as file:
-        for begin in range(0, 64 * 64, 64):
-            question = {"role": "user", "content": "List codes."}
-            answer = {"role": "assistant", "content": "\n".join(answers[begin : begin + 64])}
-            file.write(json.dumps({"messages": [question, answer]}) + "\n")
-
-
-def prepare() -> None:
-    shutil.rmtree(WORK, ignore_errors=True)
-    WORK.mkdir(parents=True)
-    example = Path("examples/icd10")
-    subprocess.run([sys.executable, example / "make_model.py", MODEL], check=True)
-    subprocess.run([sys.executable, example / "make_data.py", DATA], check=True)
+def make_keys() -> None:
+    shutil.rmtree(WORK / "keys", ignore_errors=True)
     subprocess.run([HAIRPIN, "keys", WORK / "keys"], check=True)
-    write_long_samples(DATA / "train.jsonl")
 
 
 def print_table(measures: dict[str, list[Measure]]) -> None:
@@ -179,8 +104,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3, help="measured, after one to warm up")
     arguments = parser.parse_args()
 
-    os.chdir(ROOT)
     prepare()
+    make_keys()
     measures: dict[str, list[Measure]] = {name: [] for name in CONTENDERS}
     for repeat in range(1, arguments.repeats + 1):
         for name, measure in CONTENDERS.items():
