@@ -63,7 +63,7 @@ struct VocabularyEmbedding : Function<VocabularyEmbedding> {
         std::copy_n(rows + (ids[t] - own.begin) * hidden, hidden,
                     partial.data_ptr<float>() + t * hidden);
     }
-    return SummedRows(partial, *tp).wait();
+    return SummedRows(std::move(partial), *tp).wait();
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
@@ -89,20 +89,20 @@ struct VocabularyEmbedding : Function<VocabularyEmbedding> {
 // The tokens with a target, and which of them are among this rank's rows.
 struct DividedSelection {
   nn::SelectedTokens all;
-  std::vector<std::int64_t> counts;  // of `all`, those among each rank's rows
+  std::vector<std::int64_t> counts;  // of `all`, those among each rank's rows, if divided
   Tensor own;                        // int64 indices into this rank's rows
 };
 
 DividedSelection select_rows(const nn::LossTargets& targets, std::int64_t vocab,
                              const TensorParallel& tp) {
   DividedSelection selection{.all = nn::select_tokens(targets, vocab)};
-  const auto tokens = static_cast<std::int64_t>(targets.targets.size());
-  const auto* begin = selection.all.rows.const_data_ptr<std::int64_t>();
-  const auto* end = begin + selection.all.rows.size(0);
   if (!tp.scattered()) {
     selection.own = selection.all.rows;
     return selection;
   }
+  const auto tokens = static_cast<std::int64_t>(targets.targets.size());
+  const auto* begin = selection.all.rows.const_data_ptr<std::int64_t>();
+  const auto* end = begin + selection.all.rows.size(0);
   for (int rank = 0; rank < tp.size(); ++rank) {
     const auto rows = mesh::share(tokens, tp.size(), rank);
     const auto* first = std::lower_bound(begin, end, rows.begin);
