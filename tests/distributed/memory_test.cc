@@ -1,0 +1,273 @@
+// The tensor memory of runs is what hairpin/arch/tensor_memory.h says, which is docs/numerics.md's
+// list as code: weights, gradients and the optimizer's state to the byte, activations and the peak
+// within 5 %, on one site and on two. And no rank ever makes a tensor as large as the logits of a
+// quarter of its tokens.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "hairpin/arch/tensor_memory.h"
+#include "hairpin/hf/tiny_model.h"
+#include "hairpin/schedule/in_flight.h"
+#include "hairpin/train/run.h"
+#include "hairpin/train/setup.h"
+#include "tests/fixture/runs.h"
+#include "tests/fixture/sites.h"
+
+namespace hairpin {
+namespace {
+
+using arch::SegmentSpec;
+using config::Site;
+using train::Part;
+
+constexpr std::int64_t kSample = 97, kSamples = 2;  // tokens of each, samples in a microbatch
+constexpr std::int64_t kMicrobatches = 4;           // a domain
+constexpr double kBound = 0.02;                     // promised are 5 %
+
+// Samples of one length, every token after the first trained on.
+samples::Dataset full_dataset(std::int64_t length, std::int64_t vocab) {
+  auto dataset = random_dataset(60, length, vocab, 5);
+  for (auto& sample : dataset.samples) {
+    sample.tokens.resize(static_cast<std::size_t>(length), 3);
+    sample.trained.assign(static_cast<std::size_t>(length), true);
+    sample.trained[0] = false;
+  }
+  return dataset;
+}
+
+config::Job memory_job(const std::filesystem::path& model, const std::filesystem::path& output) {
+  auto job = tiny_job(model, output);
+  job.train.steps = 2;
+  job.train.microbatches = kMicrobatches;
+  job.train.microbatch_size = kSamples;
+  job.data.sequence_length = kSample;
+  job.data.packing = false;
+  return job;
+}
+
+arch::MicrobatchSize microbatch_of(const config::Job& job) {
+  return {.tokens = kSamples * kSample,
+          .trained_tokens = kSamples * (kSample - 1),
+          .longest_sample = kSample,
+          .loss_chunk = job.train.loss_chunk};
+}
+
+std::int64_t moments(const config::Optimizer& optimizer) {
+  return optimizer.kind == "adamw" ? 2 : optimizer.momentum > 0 ? 1 : 0;
+}
+
+struct Range {
+  std::int64_t least = 0, most = 0;
+};
+
+struct Expected {
+  arch::ParameterMemory parameters;
+  Range activations;
+  std::int64_t most_link = 0;
+  std::int64_t all_parameters() const {
+    return parameters.weights + parameters.gradients + parameters.optimizer;
+  }
+};
+
+// The gradients that a stage has made and the stage before, on another rank of the site, has yet
+// to use: from none to as many as that one has more in flight.
+std::int64_t most_waiting(const train::Setup& setup, int stage, const std::vector<int>& in_flight) {
+  const bool edge_before = setup.part == Part::cloud && stage == 1;
+  if (setup.part == Part::edge || stage == 0 || edge_before) return 0;
+  const auto index = static_cast<std::size_t>(stage);
+  return in_flight[index - 1] - in_flight[index];
+}
+
+// A microbatch in flight at the edge has two tensors from the other site at most; with sequence
+// parallelism one is cut and one put together at a time.
+std::int64_t most_of_link(const train::Setup& setup) {
+  std::int64_t tensors = setup.site().sequence_parallel ? 2 : 0;
+  const auto in_flight = schedule::peak_in_flight(setup.schedule).rank;
+  for (int rank = 0; rank < setup.schedule.edge_ranks; ++rank)
+    tensors += 2 * in_flight[static_cast<std::size_t>(rank)];
+  return tensors *
+         arch::stage_tensor_bytes(setup.model.architecture, microbatch_of(setup.job).tokens, {});
+}
+
+Expected expected(const train::Setup& setup, int rank) {
+  const auto at = setup.mesh().coordinate(rank);
+  const auto& a = setup.model.architecture;
+  const auto& site = setup.site();
+  const arch::TensorParallelRank tp{site.tensor_parallel, at.tp, site.sequence_parallel};
+  const auto microbatch = microbatch_of(setup.job);
+  const auto in_flight = schedule::peak_in_flight(setup.schedule).stage;
+  const auto specs = arch::segments(a);
+
+  std::vector<arch::SegmentRange> held;
+  std::int64_t saved = 0, waiting = 0, working = 0;
+  for (const int stage : setup.schedule.stages_of(setup.schedule_rank(at))) {
+    const auto index = static_cast<std::size_t>(stage);
+    held.push_back(setup.stages[index]);
+    for (auto i = held.back().begin; i < held.back().end; ++i) {
+      const auto kind = specs[static_cast<std::size_t>(i)].kind;
+      saved += in_flight[index] * arch::saved_bytes(a, kind, microbatch.tokens, tp);
+      working = std::max(working, arch::working_bytes(a, kind, microbatch, tp));
+    }
+    waiting +=
+        most_waiting(setup, stage, in_flight) * arch::stage_tensor_bytes(a, microbatch.tokens, tp);
+  }
+  const auto most =
+      saved + waiting + working + arch::rotary_table_bytes(a, setup.job.data.sequence_length);
+  return {arch::parameter_memory(
+              a, held, tp, {site.data_parallel, at.dp, site.zero, moments(setup.job.optimizer)}),
+          {most - waiting, most},
+          setup.part != Part::whole && rank == 0 ? most_of_link(setup) : 0};
+}
+
+struct Case {
+  std::string name;
+  Site site;
+  std::string schedule = "gpipe";
+  std::string model_type = "llama";  // tied; else not
+  std::string optimizer = "adamw";
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+std::string case_name(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+
+std::vector<Case> cases() {
+  return {{"one_rank", {}},
+          {"one_rank_1f1b", {}, "1f1b"},
+          {"one_rank_qwen2_sgd", {}, "gpipe", "qwen2", "sgd"},
+          {"tp2", tp(2)},
+          {"tp4_qwen2", tp(4), "gpipe", "qwen2"},
+          {"tp2_sp", tp(2, true)},
+          {"tp4_sp", tp(4, true)},
+          {"tp4_sp_qwen2", tp(4, true), "gpipe", "qwen2"},
+          {"dp2", dp(2)},
+          {"dp2_zero1", zero(dp(2))},
+          {"dp3_zero1_qwen2", zero(dp(3)), "gpipe", "qwen2"},
+          {"tp2_dp2_pp2_zero1", zero(dp(2, pp({3, 1}, tp(2))))},
+          {"tp2_dp2_pp2_sp_zero1", zero(dp(2, pp({3, 1}, tp(2, true))))},
+          {"pp2_1f1b", pp({2, 2}), "1f1b", "qwen2"}};
+}
+
+void expect_within(std::int64_t measured, Range range, const char* what) {
+  EXPECT_GE(static_cast<double>(measured), static_cast<double>(range.least) * (1 - kBound)) << what;
+  EXPECT_LE(static_cast<double>(measured), static_cast<double>(range.most) * (1 + kBound)) << what;
+}
+
+void expect_as_listed(const train::Setup& setup) {
+  const auto measured = memory_of(setup.output_directory());
+  ASSERT_EQ(measured.size(), static_cast<std::size_t>(setup.mesh().num_ranks()));
+  for (std::size_t rank = 0; rank < measured.size(); ++rank) {
+    const auto want = expected(setup, static_cast<int>(rank));
+    const auto& got = measured[rank];
+    SCOPED_TRACE(got.rank);
+    EXPECT_EQ(got.rank, setup.rank_name(setup.mesh().coordinate(static_cast<int>(rank))));
+    EXPECT_EQ(got.weights, want.parameters.weights);
+    EXPECT_EQ(got.gradients, want.parameters.gradients);
+    EXPECT_EQ(got.optimizer, want.parameters.optimizer);
+    EXPECT_LE(got.link, want.most_link);
+    // The moment of the rank's peak may be one when more of the link's tensors were there.
+    expect_within(got.activations, {want.activations.least - want.most_link, want.activations.most},
+                  "activations");
+    const auto fixed = want.all_parameters();
+    expect_within(got.peak,
+                  {fixed + want.activations.least, fixed + want.activations.most + want.most_link},
+                  "peak");
+  }
+}
+
+class Memory : public testing::TestWithParam<Case> {};
+
+TEST_P(Memory, OfEachRankIsAsListed) {
+  const auto& c = GetParam();
+  const TemporaryDirectory directory;
+  const auto model = directory.path() / "model";
+  ASSERT_TRUE(hf::write_tiny_model(
+      model,
+      {.model_type = c.model_type, .layers = 4, .heads = 8, .tied = c.model_type == "llama"}));
+  auto job = memory_job(model, directory.path() / "run");
+  job.site = c.site;
+  job.schedule.kind = c.schedule;
+  job.optimizer.kind = c.optimizer;
+  const auto setup = train::prepare(job, Part::whole);
+  ASSERT_TRUE(setup) << setup.error().message;
+  const auto done = train::train_whole(*setup, full_dataset(kSample, 331));
+  ASSERT_TRUE(done) << done.error().message;
+  expect_as_listed(*setup);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Memory, testing::ValuesIn(cases()), case_name);
+
+struct SplitCase {
+  std::string name;
+  Site edge, cloud;
+};
+void PrintTo(const SplitCase& c, std::ostream* out) { *out << c.name; }
+std::string split_name(const testing::TestParamInfo<SplitCase>& info) { return info.param.name; }
+
+class SplitMemory : public testing::TestWithParam<SplitCase> {};
+
+TEST_P(SplitMemory, OfEachRankIsAsListed) {
+  const auto& c = GetParam();
+  const TemporaryDirectory directory;
+  const auto model = directory.path() / "model";
+  ASSERT_TRUE(hf::write_tiny_model(model, {.layers = 6, .heads = 8}));
+  auto job = memory_job(model, directory.path() / "run");
+  set_split(job, {1, 2, 2, 1}, c.edge, c.cloud);
+  const auto edge = train::prepare(job, Part::edge), cloud = train::prepare(job, Part::cloud);
+  ASSERT_TRUE(edge) << edge.error().message;
+  ASSERT_TRUE(cloud) << cloud.error().message;
+  const auto end = try_split(job, full_dataset(kSample, 331), memory_pair());
+  ASSERT_TRUE(end.edge) << end.edge.error().message;
+  ASSERT_TRUE(end.cloud) << end.cloud.error().message;
+  expect_as_listed(*edge);
+  expect_as_listed(*cloud);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sites, SplitMemory,
+                         testing::Values(SplitCase{"edge_tp1_cloud_tp1", {}, {}},
+                                         SplitCase{"edge_tp1_cloud_tp2", {}, tp(2)},
+                                         SplitCase{"edge_tp2_sp_cloud_tp4_sp", tp(2, true),
+                                                   tp(4, true)},
+                                         SplitCase{"edge_dp1_cloud_dp2", {}, dp(2)}),
+                         split_name);
+
+class LargestTensor : public testing::TestWithParam<SplitCase> {};
+
+// A vocabulary that is large against all else: only a chunk's logits come near the bound.
+TEST_P(LargestTensor, OfAnEdgeRankIsAChunksLogits) {
+  constexpr std::int64_t kVocab = 2048, kTokens = 64, kChunk = 8;
+  const auto& c = GetParam();
+  const TemporaryDirectory directory;
+  const auto model = directory.path() / "model";
+  ASSERT_TRUE(hf::write_tiny_model(
+      model, {.layers = 3, .hidden = 16, .intermediate = 32, .heads = 2, .vocab = kVocab}));
+  auto job = tiny_job(model, directory.path() / "run");
+  set_split(job, {1, 1, 1}, c.edge, c.cloud);
+  job.train.microbatches = 4;
+  job.train.loss_chunk = kChunk;
+  job.data.sequence_length = kTokens;
+  job.data.packing = false;
+  const auto end = try_split(job, full_dataset(kTokens, kVocab), memory_pair());
+  ASSERT_TRUE(end.edge) << end.edge.error().message;
+  ASSERT_TRUE(end.cloud) << end.cloud.error().message;
+
+  const auto ranks = memory_of(job.output.directory / "edge");
+  ASSERT_EQ(ranks.size(), static_cast<std::size_t>(c.edge.tensor_parallel * c.edge.data_parallel));
+  for (const auto& rank : ranks) {
+    SCOPED_TRACE(rank.rank);
+    EXPECT_EQ(rank.largest, kChunk * kVocab / c.edge.tensor_parallel * 4);
+    EXPECT_LT(rank.largest, kTokens * kVocab / 4 * 4);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Edges, LargestTensor,
+                         testing::Values(SplitCase{"tp1", {}, {}},
+                                         SplitCase{"tp1_dp2", dp(2), dp(2)},
+                                         SplitCase{"tp2", tp(2), {}},
+                                         SplitCase{"tp2_sp", tp(2, true), tp(2)},
+                                         SplitCase{"tp2_sp_dp2", dp(2, tp(2, true)), dp(2)}),
+                         split_name);
+
+}  // namespace
+}  // namespace hairpin
