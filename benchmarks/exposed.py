@@ -6,8 +6,10 @@ A rank's communication thread carries out its data-parallel operations one after
 of every rank's thread belong together. An operation is *active* from the moment its last rank has
 come to it until it has ended on all of them: waiting for a slower replica is no communication. The
 *exposed* part of it is the time in which a rank's own thread stands in a wait while the operation is
-active, averaged over the ranks. The share is exposed / active, over all operations of one kind. What
-a rank waits for beyond that is the replicas' different pace, and shows as speed.
+active, averaged over the ranks. The share is exposed / active, over all operations of one kind. A
+replica that is ahead has nothing else to do than to wait, also for what is hidden behind the others'
+work; that counts as exposed, too. So beside it stands the *standstill*: the time in which all ranks
+wait while an operation is active, by which it makes a step longer.
 
 The first step warms up: its sums are left out, and so are the parameters gathered after the last
 step, which no forward follows.
@@ -19,9 +21,11 @@ import argparse
 import json
 import sys
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 GATHER = "all_gather"
+Interval = tuple[float, float]  # begin and end in seconds; a list's do not overlap
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,14 @@ class Share:
 
     active: float = 0.0  # seconds
     exposed: float = 0.0
+    standstill: float = 0.0
     bytes: float = 0.0  # read by a rank
 
-    def share(self) -> float:
+    def exposed_share(self) -> float:
         return self.exposed / self.active
+
+    def standstill_share(self) -> float:
+        return self.standstill / self.active
 
     def bytes_per_second(self) -> float:
         return self.bytes / self.active
@@ -101,22 +109,30 @@ def without_warm_up(of_one_kind: list[Operation], steps: int) -> list[Operation]
     return of_one_kind[per_step:]
 
 
-def common_seconds(spans: list[Span], operation: Operation) -> float:
-    overlaps = (min(s.end, operation.end) - max(s.begin, operation.begin) for s in spans)
-    return sum(overlap for overlap in overlaps if overlap > 0)
+def overlaps(left: list[Interval], right: list[Interval]) -> list[Interval]:
+    both = [(max(a[0], b[0]), min(a[1], b[1])) for a in left for b in right]
+    return [(begin, end) for begin, end in both if begin < end]
+
+
+def seconds(intervals: list[Interval]) -> float:
+    return sum(end - begin for begin, end in intervals)
 
 
 def exposed_shares(trace: dict, steps: int) -> dict[str, Share]:
     """By kind of operation."""
     works, waits = data_parallel_spans(trace)
+    waiting = [[(span.begin, span.end) for span in spans] for spans in waits]
     every = operations(works)
     shares = {}
     for name in dict.fromkeys(operation.name for operation in every):
         share = shares[name] = Share()
         for operation in without_warm_up([o for o in every if o.name == name], steps):
-            share.active += operation.end - operation.begin
+            active = [(operation.begin, operation.end)]
+            in_waits = [overlaps(active, of_rank) for of_rank in waiting]
+            share.active += seconds(active)
             share.bytes += operation.bytes
-            share.exposed += sum(common_seconds(spans, operation) for spans in waits) / len(works)
+            share.exposed += sum(seconds(each) for each in in_waits) / len(works)
+            share.standstill += seconds(reduce(overlaps, in_waits))
     return shares
 
 
@@ -128,8 +144,8 @@ def main() -> None:
     trace = json.loads(arguments.trace.read_text(encoding="utf-8"))
     for name, share in exposed_shares(trace, arguments.steps).items():
         print(
-            f"{name}: {share.share():.1%} exposed of {share.active * 1e3:.1f} ms, "
-            f"{share.bytes_per_second() / 1e9:.2f} GB/s"
+            f"{name}: of {share.active * 1e3:.1f} ms {share.exposed_share():.1%} exposed, "
+            f"{share.standstill_share():.1%} standstill; {share.bytes_per_second() / 1e9:.2f} GB/s"
         )
 
 

@@ -39,18 +39,22 @@ class ExposedShares(unittest.TestCase):
         )
         self.assertAlmostEqual(shares["all_reduce"].active, 4)
         self.assertAlmostEqual(shares["all_reduce"].exposed, 4 / 2)
-        self.assertAlmostEqual(shares["all_reduce"].share(), 0.5)
+        self.assertAlmostEqual(shares["all_reduce"].exposed_share(), 0.5)
+        self.assertAlmostEqual(shares["all_reduce"].standstill, 0)
         self.assertAlmostEqual(shares["all_reduce"].bytes_per_second(), 250)
 
     def test_only_the_part_that_a_rank_waits_for_is_exposed(self):
-        # 10 to 12 lies behind backward, of 12 to 15 the end is waited for. The file has no order.
+        # From 10 to 12 rank 0 computes and rank 1 waits half the time; the end of 12 to 15 stops
+        # both. The file has no order.
         times = [(0, 2), (2, 4), (10, 12), (12, 15)]
         in_file = times[2:] + times[:2]
         operations = [(tid, "all_reduce", *each) for tid in (2, 3) for each in in_file]
         waits = [(tid, "wait all_reduce", *each) for tid in (0, 1) for each in [(13, 15), (0, 4)]]
+        waits.append((1, "wait all_reduce", 11, 12))
         shares = exposed_shares(trace(*operations, *waits), steps=2)
         self.assertAlmostEqual(shares["all_reduce"].active, 2 + 3)
-        self.assertAlmostEqual(shares["all_reduce"].exposed, 2)
+        self.assertAlmostEqual(shares["all_reduce"].exposed, (2 + 3) / 2)
+        self.assertAlmostEqual(shares["all_reduce"].standstill_share(), 2 / 5)
 
     def test_the_last_gather_is_left_out_and_the_first_sum(self):
         both = [
@@ -67,7 +71,7 @@ class ExposedShares(unittest.TestCase):
         shares = exposed_shares(trace(*both, *waits), steps=2)
         self.assertAlmostEqual(shares["reduce_scatter"].active, 2)
         self.assertAlmostEqual(shares["all_gather"].active, 2)
-        self.assertAlmostEqual(shares["all_gather"].share(), 0)
+        self.assertAlmostEqual(shares["all_gather"].exposed, 0)
 
     def test_refuses_a_trace_that_lacks_something(self):
         one_rank_missing = trace((2, "all_reduce", 0, 5))

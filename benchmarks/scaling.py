@@ -3,10 +3,10 @@
     scaling.py [--repeats 2] [--steps 1] [--tokens 192] [--only ROW ...] [--json FILE]
 
 Every row fine-tunes SmolLM2-135M (with an even number of heads, see even_heads.py) on the same global
-batch of four microbatches a step, one sequence of --tokens tokens each, fp32, AdamW. The reference is one rank with two threads; the other rows use
-the same two cores with two ranks of one thread, so that a ratio of 1 means that an axis costs
-nothing. `one-thread` is half of the cores, `split-tp2` has three ranks. docs/benchmarks.md tells the
-rows, exposed.py what is exposed.
+batch of four microbatches a step, one sequence of --tokens tokens each, fp32, AdamW. The reference is
+one rank with two threads; the other rows use the same two cores with two ranks of one thread, so that
+a ratio of 1 means that an axis costs nothing. `one-thread` is half of the cores, `split-tp2` has three
+ranks. docs/benchmarks.md tells the rows, exposed.py what is exposed.
 
 Rows take turns, so that a slow minute of the machine hits all alike. A repeat's speed is the median
 over its steps after the first; the tables show medians over repeats. Memory is what the ranks'
@@ -65,7 +65,8 @@ class Communication:
 
     seconds_per_step: float
     bytes_per_second: float
-    exposed: float  # of the seconds
+    exposed: float  # of the seconds, 0 to 1
+    standstill: float
 
 
 @dataclass
@@ -79,7 +80,12 @@ class Measure:
 def communication(trace: Path, steps: int) -> dict[str, Communication]:
     shares = exposed_shares(json.loads(trace.read_text(encoding="utf-8")), steps + 1)
     return {
-        kind: Communication(share.active / steps, share.bytes_per_second(), share.share())
+        kind: Communication(
+            share.active / steps,
+            share.bytes_per_second(),
+            share.exposed_share(),
+            share.standstill_share(),
+        )
         for kind, share in shares.items()
     }
 
@@ -120,6 +126,7 @@ def medians(runs: list[Measure]) -> Measure:
                 of(lambda run: run.communication[kind].seconds_per_step),
                 of(lambda run: run.communication[kind].bytes_per_second),
                 of(lambda run: run.communication[kind].exposed),
+                of(lambda run: run.communication[kind].standstill),
             )
             for kind in runs[0].communication
         },
@@ -165,12 +172,15 @@ def print_tables(rows: dict[str, dict]) -> None:
         )
     lines = [
         f"{name:16} {kind:16} {each['seconds_per_step'] * 1e3:8.1f} "
-        f"{each['bytes_per_second'] / 1e9:7.2f} {each['exposed']:8.1%}"
+        f"{each['bytes_per_second'] / 1e9:7.2f} {each['exposed']:8.1%} {each['standstill']:11.1%}"
         for name, row in rows.items()
         for kind, each in row["communication"].items()
     ]
     if lines:
-        print(f"\n{'':16} {'between replicas':16} {'ms/step':>8} {'GB/s':>7} {'exposed':>8}")
+        print(
+            f"\n{'':16} {'between replicas':16} {'ms/step':>8} {'GB/s':>7} {'exposed':>8} "
+            f"{'standstill':>11}"
+        )
         print("\n".join(lines))
 
 
