@@ -38,6 +38,7 @@ Executor::Executor(const schedule::Schedule& schedule, int rank, std::map<int, S
       tp_(tp),
       trace_(trace),
       notation_(schedule) {
+  HAIRPIN_CHECK(schedule_.split_backward.empty(), "the executor runs whole backwards only");
   for (const auto& op : schedule_.ranks.at(static_cast<std::size_t>(rank_)))
     if (op.kind == OpKind::backward) ++backwards_[op.stage];
 }

@@ -7,11 +7,16 @@
 
 namespace hairpin::schedule {
 
-// The largest of, over all ranks, (earliest start of its first op + its own work + shortest
-// completion after its last op), and the round trip of one microbatch. The busy time of each link
-// direction joins them once the link has a bandwidth. Only the layout, microbatches, domains and
-// edge replicas are read, not the lists, which may be empty. Source: the spec, section 4. Error
-// (bad_input): costs that `check_costs` refuses.
+// The largest of
+//   - over all ranks, earliest start of its first op + its own work + shortest completion after its
+//   last op. With a split backward the weights' gradients may come last, when nobody waits: so it
+//   is the larger of (earliest start + all work) and (earliest start + all work but the weights'
+//   gradients + shortest completion), a completion going through input gradients only;
+//   - the round trip of one microbatch;
+//   - the busy time of each direction of the link.
+// Only the layout, microbatches, domains and edge replicas are read, and which stages are split;
+// not the lists, which may be empty. Source: the spec, section 4. Error (bad_input): costs that
+// `check_costs` refuses.
 Result<double> lower_bound(const Schedule& layout, const Costs& costs);
 
 }  // namespace hairpin::schedule

@@ -225,16 +225,17 @@ std::string refusal(std::string_view kind, const GenerateOptions& options) {
 
 TEST(Generate, Refusals) {
   EXPECT_THAT(refusal("hairpin-1f1", {3, 4}), HasSubstr("did you mean \"hairpin-1f1b\"?"));
-  EXPECT_THAT(refusal("zigzag", {3, 4}), HasSubstr("use gpipe, 1f1b or hairpin-1f1b"));
+  EXPECT_THAT(refusal("zigzag", {3, 4}),
+              HasSubstr("use gpipe, 1f1b, zb-h1, hairpin-1f1b or hairpin-adaptive"));
   EXPECT_THAT(refusal("interleaved", {3, 4}), HasSubstr("\"interleaved\" is not built yet"));
-  EXPECT_THAT(refusal("hairpin-adaptive", {3, 4}), HasSubstr("is not built yet"));
   EXPECT_THAT(refusal("hairpin-1f1b", {1, 4}), HasSubstr("pp >= 2"));
   EXPECT_THAT(refusal("gpipe", {1, 4, 1, 1, Shape::hairpin}), HasSubstr("pp >= 2"));
   EXPECT_THAT(refusal("gpipe", {0, 4}), HasSubstr("pp >= 1, got 0"));
   EXPECT_THAT(refusal("1f1b", {2, 0}), HasSubstr("microbatches >= 1, got 0"));
   EXPECT_THAT(refusal("1f1b", {2, 4, 0}), HasSubstr("domains >= 1, got 0"));
-  EXPECT_THAT(refusal("1f1b", {2, 4, 1, 1, Shape::hairpin}), HasSubstr("use hairpin-1f1b"));
-  EXPECT_THAT(refusal("hairpin-1f1b", {2, 4, 1, 1, Shape::line}), HasSubstr("use 1f1b"));
+  EXPECT_THAT(refusal("1f1b", {2, 4, 1, 1, Shape::hairpin}),
+              HasSubstr("use hairpin-adaptive or hairpin-1f1b"));
+  EXPECT_THAT(refusal("hairpin-1f1b", {2, 4, 1, 1, Shape::line}), HasSubstr("use 1f1b or zb-h1"));
 }
 
 TEST(Generate, RefusesEdgeReplicasWithoutWork) {

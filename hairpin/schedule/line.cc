@@ -4,16 +4,13 @@
 #include <numeric>
 
 namespace hairpin::schedule {
-namespace {
-
 Schedule empty_line(const char* kind, int pp, int m, int domains) {
   Schedule schedule{.kind = kind, .microbatches = m, .domains = domains};
   schedule.position_of_stage.resize(static_cast<std::size_t>(pp));
   std::iota(schedule.position_of_stage.begin(), schedule.position_of_stage.end(), 0);
+  schedule.ranks.resize(static_cast<std::size_t>(pp) * static_cast<std::size_t>(domains));
   return schedule;
 }
-
-}  // namespace
 
 std::vector<Op> one_forward_one_backward(int stage, int domain, int warmup, int m) {
   std::vector<Op> ops;
@@ -39,17 +36,19 @@ std::vector<Op> forwards_then_backwards(int stage, int domain, int m) {
 
 Schedule line_gpipe(int pp, int m, int domains) {
   Schedule schedule = empty_line("gpipe", pp, m, domains);
+  std::size_t rank = 0;
   for (int domain = 0; domain < domains; ++domain)
     for (int stage = 0; stage < pp; ++stage)
-      schedule.ranks.push_back(forwards_then_backwards(stage, domain, m));
+      schedule.ranks[rank++] = forwards_then_backwards(stage, domain, m);
   return schedule;
 }
 
 Schedule line_1f1b(int pp, int m, int domains) {
   Schedule schedule = empty_line("1f1b", pp, m, domains);
+  std::size_t rank = 0;
   for (int domain = 0; domain < domains; ++domain)
     for (int stage = 0; stage < pp; ++stage)
-      schedule.ranks.push_back(one_forward_one_backward(stage, domain, pp - 1 - stage, m));
+      schedule.ranks[rank++] = one_forward_one_backward(stage, domain, pp - 1 - stage, m);
   return schedule;
 }
 

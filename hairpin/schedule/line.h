@@ -16,6 +16,9 @@ Schedule line_gpipe(int pp, int m, int domains);
 // Memory-Efficient Pipeline-Parallel DNN Training, 2021; the order of Megatron-LM).
 Schedule line_1f1b(int pp, int m, int domains);
 
+// The line's layout with empty lists.
+Schedule empty_line(const char* kind, int pp, int m, int domains);
+
 // One rank's list in the 1F1B order with `warmup` forwards before the first pair (at most m).
 std::vector<Op> one_forward_one_backward(int stage, int domain, int warmup, int m);
 

@@ -21,11 +21,12 @@ std::optional<int> take_number(std::string_view& text) {
   return value;
 }
 
-// Takes the letters off the front of TEXT.
+// Takes the letters off the front of TEXT: capitals, and the i or w of a split backward.
 std::string_view take_name(std::string_view& text) {
   const auto is_letter = [](char c) { return c >= 'A' && c <= 'Z'; };
-  const auto length = static_cast<std::size_t>(
-      std::find_if_not(text.begin(), text.end(), is_letter) - text.begin());
+  auto length = static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_letter) -
+                                         text.begin());
+  if (length > 0 && length < text.size() && (text[length] == 'i' || text[length] == 'w')) ++length;
   const std::string_view name = text.substr(0, length);
   text.remove_prefix(length);
   return name;
@@ -38,8 +39,11 @@ std::string Notation::text(const Op& op) const {
   const char* name = forward ? "F" : "B";
   if (edge_names_ && op.stage == 0) name = forward ? "FS" : "BE";
   if (edge_names_ && op.stage == num_stages_ - 1) name = forward ? "FE" : "BS";
-  return domains_ ? fmt::format("{}{}.{}", name, op.microbatch + 1, op.domain)
-                  : fmt::format("{}{}", name, op.microbatch + 1);
+  const char* part = op.kind == OpKind::backward_input    ? "i"
+                     : op.kind == OpKind::backward_weight ? "w"
+                                                          : "";
+  return domains_ ? fmt::format("{}{}{}.{}", name, part, op.microbatch + 1, op.domain)
+                  : fmt::format("{}{}{}", name, part, op.microbatch + 1);
 }
 
 Result<Op> parse_op(const Schedule& layout, int rank, std::string_view text) {
@@ -64,8 +68,10 @@ Result<Op> parse_op(const Schedule& layout, int rank, std::string_view text) {
     return bad_input("op \"{}\": domains are 0 to {}", text, layout.domains - 1);
   const Notation notation(layout.num_stages(), layout.is_hairpin(), with_domain);
   for (const int stage : layout.stages_of(rank))
-    for (const OpKind kind : {OpKind::forward, OpKind::backward})
-      if (const Op op{kind, stage, *number - 1, *domain}; notation.text(op) == text) return op;
+    for (const OpKind kind : {OpKind::forward, layout.backward_of(stage), OpKind::backward_weight})
+      if (const Op op{kind, stage, *number - 1, *domain};
+          notation.text(op) == text && layout.has_kind(op))
+        return op;
   return bad_input("op \"{}\": rank {} has no op called \"{}\"", text, rank, name);
 }
 

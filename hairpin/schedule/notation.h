@@ -1,6 +1,7 @@
 // Ops as people write them: FS1 (forward of the head), FE1 (of the tail), BS1 (backward of the
-// tail), BE1 (of the head), F1 and B1 for every other stage; microbatches count from 1. With more
-// than one domain the domain follows: FS1.0. Pure functions, thread-safe.
+// tail), BE1 (of the head), F1 and B1 for every other stage; microbatches count from 1. A split
+// backward is Bi1, its input gradient, and Bw1, its weights' gradients (BSi1, BSw1, BEi1, BEw1).
+// With more than one domain the domain follows: FS1.0. Pure functions, thread-safe.
 #pragma once
 
 #include <span>

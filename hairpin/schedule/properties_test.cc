@@ -171,7 +171,7 @@ RC_GTEST_PROP(Properties, SimulatedTimesAreFeasibleAndTight, ()) {
     for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
       const Op& op = schedule.ranks[rank][i];
       double earliest = i == 0 ? 0 : s.spans[rank][i - 1].end;
-      if (const auto source = data_dependency(op, schedule.num_stages())) {
+      if (const auto source = data_dependency(op, schedule)) {
         const bool cut = is_cut(schedule, source->stage, op.stage);
         earliest = std::max(earliest, end.at(*source) + (cut ? costs.link.latency : 0));
       }

@@ -21,7 +21,10 @@ namespace hairpin::schedule {
 // A schedule has at most this many ops, over all ranks.
 inline constexpr std::int64_t kMaxOps = std::int64_t{1} << 22;
 
-enum class OpKind { forward, backward };
+// A stage's backward is whole, or it is split: `backward_input` computes the gradient that is sent
+// on, `backward_weight` the gradients of the stage's weights, at any later time (Qi et al., Zero
+// Bubble Pipeline Parallelism, 2023).
+enum class OpKind { forward, backward, backward_input, backward_weight };
 
 struct Op {
   OpKind kind = OpKind::forward;
@@ -32,12 +35,13 @@ struct Op {
 };
 
 struct Schedule {
-  std::string kind;      // "gpipe", "1f1b", "hairpin-1f1b", ...
+  std::string kind;      // one of `known_kinds` (generate.h)
   int microbatches = 0;  // per domain
   int domains = 1;
   std::vector<int> position_of_stage;  // logical stage -> its position in the pipeline
   std::vector<std::vector<Op>> ranks;
   int edge_ranks = 0;  // E, the replicas of position 0 if that is an edge; 0: it is not
+  std::vector<bool> split_backward;  // by stage; empty: every stage's backward is whole
 
   bool operator==(const Schedule&) const = default;
 
@@ -49,6 +53,19 @@ struct Schedule {
     return num_stages() > 2 && position_of_stage.front() == position_of_stage.back();
   }
   int pp() const;  // positions of the pipeline, the edge counted as one
+  bool is_split(int stage) const {
+    return !split_backward.empty() && split_backward[static_cast<std::size_t>(stage)];
+  }
+  // The op of STAGE that makes the gradient of its input.
+  OpKind backward_of(int stage) const {
+    return is_split(stage) ? OpKind::backward_input : OpKind::backward;
+  }
+
+  // Whether OP's kind is one that its stage has: no whole backward of a split one, and so on.
+  bool has_kind(const Op& op) const {
+    return op.kind == OpKind::forward || op.kind == backward_of(op.stage) ||
+           (op.kind == OpKind::backward_weight && is_split(op.stage));
+  }
 
   // The number j that a microbatch of a domain has in the step.
   int number_of(int microbatch, int domain) const { return microbatch * domains + domain; }

@@ -40,11 +40,12 @@ class Walk {
     return next < ops.size() ? &ops[next] : nullptr;
   }
 
-  // Runs RANK's ops until one waits. An op has one reader, so one waiting rank is all there is.
+  // Runs RANK's ops until one waits. One waiting rank an op is enough: of the two readers of an
+  // input gradient, the weights' op can only wait for it in vain, being on the same rank.
   template <class Visit>
   void advance(int rank, const Visit& visit) {
     while (const Op* op = head(rank)) {
-      if (const auto dependency = data_dependency(*op, schedule_.num_stages());
+      if (const auto dependency = data_dependency(*op, schedule_);
           dependency && !done_[index_.of(*dependency)]) {
         waiter_[index_.of(*dependency)] = rank;
         return;
@@ -74,7 +75,7 @@ class Walk {
   }
 
   Op awaited(int rank) const {
-    const auto dependency = data_dependency(*head(rank), schedule_.num_stages());
+    const auto dependency = data_dependency(*head(rank), schedule_);
     HAIRPIN_CHECK(dependency.has_value(), "rank {} is stuck at an op that waits for nothing", rank);
     return *dependency;
   }
@@ -104,45 +105,6 @@ class Walk {
 };
 
 }  // namespace
-
-std::optional<Op> data_dependency(const Op& op, int num_stages) {
-  Op source = op;
-  if (op.kind == OpKind::forward) {
-    if (op.stage == 0) return std::nullopt;
-    --source.stage;
-  } else if (op.stage == num_stages - 1) {
-    source.kind = OpKind::forward;
-  } else {
-    ++source.stage;
-  }
-  return source;
-}
-
-std::size_t OpIndex::size() const {
-  return std::size_t{2} * static_cast<std::size_t>(stages_) * static_cast<std::size_t>(m_) *
-         static_cast<std::size_t>(domains_);
-}
-
-std::size_t OpIndex::of(const Op& op) const {
-  std::size_t index = op.kind == OpKind::forward ? 0 : 1;
-  index = index * static_cast<std::size_t>(stages_) + static_cast<std::size_t>(op.stage);
-  index = index * static_cast<std::size_t>(m_) + static_cast<std::size_t>(op.microbatch);
-  return index * static_cast<std::size_t>(domains_) + static_cast<std::size_t>(op.domain);
-}
-
-Op OpIndex::op(std::size_t index) const {
-  const auto take = [&index](int base) {
-    const auto digit = static_cast<int>(index % static_cast<std::size_t>(base));
-    index /= static_cast<std::size_t>(base);
-    return digit;
-  };
-  Op op;
-  op.domain = take(domains_);
-  op.microbatch = take(m_);
-  op.stage = take(stages_);
-  op.kind = index == 0 ? OpKind::forward : OpKind::backward;
-  return op;
-}
 
 Result<void> walk(const Schedule& schedule,
                   const std::function<void(int rank, std::size_t position, const Op& op)>& visit) {

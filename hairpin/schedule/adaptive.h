@@ -1,0 +1,35 @@
+// The schedule that fits the measured times: order and depth found by search. Pure, thread-safe.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "hairpin/base/result.h"
+#include "hairpin/schedule/schedule.h"
+#include "hairpin/schedule/times.h"
+
+namespace hairpin::schedule {
+
+// Limits on what a rank holds, one number a stage, each at least 1.
+struct Caps {
+  std::vector<int> in_flight;        // empty: no limit
+  std::vector<int> pending_weights;  // of split stages
+};
+
+// Runs the list scheduler (list_scheduler.h) under a few preferences, depths, ways of waiting and
+// pretended latencies, then moves the best one's depths by steps of one and two; the fewer ops, the
+// more of it. For a split layout it does so for whole backwards, too, and splits the best of them.
+// Of all these and of OTHERS, which must be legal under the caps, it returns
+// the one with the shortest step by replay, of equals the shortest makespan, then the least in
+// flight. So it is never slower than any of OTHERS. Whole numbers and sums of them only: equal on
+// every machine. LAYOUT is a hairpin with empty lists, whose kind the result has.
+Schedule hairpin_adaptive(const Schedule& layout, const Times& times, const Caps& caps,
+                          const std::vector<Schedule>& others);
+
+// The peaks in flight by stage of the shallowest order that the same search finds without a cap on
+// microbatches in flight and whose makespan is at most FACTOR x the lower bound; nothing if it
+// finds none.
+std::optional<std::vector<int>> depth_needed(const Schedule& layout, const Times& times,
+                                             const Caps& caps, double factor);
+
+}  // namespace hairpin::schedule

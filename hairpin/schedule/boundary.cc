@@ -1,0 +1,17 @@
+#include "hairpin/schedule/boundary.h"
+
+#include <algorithm>
+
+namespace hairpin::schedule {
+
+double step_time(const Schedule& layout, const Costs& costs, const std::vector<double>& last_end,
+                 const std::vector<Crossing>& crossings) {
+  const double makespan = *std::max_element(last_end.begin(), last_end.end());
+  if (layout.edge_ranks == 0) return makespan;
+  double sent = *std::max_element(last_end.begin() + layout.edge_ranks, last_end.end());
+  for (const Crossing& crossing : crossings)
+    if (!crossing.up) sent = std::max(sent, crossing.end);
+  return std::max(makespan, sent + costs.link.latency);
+}
+
+}  // namespace hairpin::schedule
