@@ -102,7 +102,7 @@ Manifest read_manifest(BodyReader& in) {
 TensorMessage read_tensor(BodyReader& in) {
   TensorMessage m;
   m.kind = in.choice<TensorKind>("kind", 0, 1);
-  m.codec = in.choice<Codec>("codec", 0, 1);
+  m.codec = in.choice<Codec>("codec", 0, 3);
   m.dtype = in.choice<DType>("dtype", 0, 6);
   if (in.ok() && !may_cross_link(m.dtype))
     in.wrong(fmt::format("dtype {} may not cross the link", dtype_name(m.dtype)));

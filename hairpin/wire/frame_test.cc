@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "hairpin/base/check.h"
+#include "hairpin/wire/tensor_size.h"
 
 namespace hairpin::wire {
 namespace {
@@ -199,10 +200,16 @@ TEST(Frame, TensorPayloadMustFitShapeAndCodec) {
                   "a 1 x 1 tensor as fp32 does not take 2 bytes");
   expect_contains(refusal_of(4, "00 01 00 00" + place + "01000000 01000000 00000000"),
                   "a 1 x 1 tensor as bf16 does not take 4 bytes");
+  EXPECT_EQ(refusal_of(4, "00 02 00 00" + place + "01000000 01000000 000000"), "accepted");
+  EXPECT_EQ(refusal_of(4, "00 03 00 00" + place + "01000000 02000000 000000"), "accepted");
+  expect_contains(refusal_of(4, "00 02 00 00" + place + "01000000 01000000 0000"),
+                  "a 1 x 1 tensor as int8 does not take 2 bytes");
+  expect_contains(refusal_of(4, "00 03 00 00" + place + "01000000 02000000 00000000"),
+                  "a 1 x 2 tensor as int4 does not take 4 bytes");
   // 2^31 x 2^31 x 4 bytes is 2^64, which is 0 in 64 bits: it must not pass for an empty payload.
   expect_contains(refusal_of(4, "00 00 00 00" + place + "00000080 00000080"), "does not take 0");
   expect_contains(refusal_of(4, "02 00 00 00" + place + "00000000 00000000"), "kind is 2");
-  expect_contains(refusal_of(4, "00 02 00 00" + place + "00000000 00000000"), "codec is 2");
+  expect_contains(refusal_of(4, "00 04 00 00" + place + "00000000 00000000"), "codec is 4");
   expect_contains(refusal_of(4, "00 00 00 01" + place + "00000000 00000000"), "reserved byte is 1");
   // Whole numbers may not cross, whatever they are.
   expect_contains(refusal_of(4, "00 00 04 00" + place + "00000000 00000000"), "may not cross");
@@ -244,15 +251,14 @@ Message any_message() {
     }
     case 3: {
       TensorMessage m{.kind = TensorKind{u8(2)},
-                      .codec = Codec{u8(2)},
+                      .codec = Codec{u8(4)},
                       .dtype = DType{u8(2)},
                       .boundary = u8(200),
                       .domain = u8(200),
                       .step = u32(),
                       .microbatch = u32(),
-                      .shape = {u8(5), u8(7)}};
-      m.payload.resize(m.shape[0] * m.shape[1] * (m.codec == Codec::fp32 ? 4 : 2),
-                       std::byte{u8(255)});
+                      .shape = {u8(5), u8(140)}};
+      m.payload.resize(m.shape[0] * row_bytes(m.codec, m.shape[1]), std::byte{u8(255)});
       return m;
     }
     case 4: {

@@ -1,10 +1,20 @@
 #include "hairpin/wire/message.h"
 
+#include "hairpin/base/check.h"
+
 namespace hairpin::wire {
 
 std::string_view role_name(Role role) { return role == Role::edge ? "edge" : "cloud"; }
 
-std::string_view codec_name(Codec codec) { return codec == Codec::fp32 ? "fp32" : "bf16"; }
+std::string_view codec_name(Codec codec) {
+  switch (codec) {
+    case Codec::fp32: return "fp32";
+    case Codec::bf16: return "bf16";
+    case Codec::int8: return "int8";
+    case Codec::int4: return "int4";
+  }
+  HAIRPIN_CHECK(false, "no codec has the number {}", static_cast<int>(codec));
+}
 
 std::string_view message_name(const Message& message) {
   struct Name {

@@ -58,7 +58,7 @@ struct Manifest {
 };
 
 enum class TensorKind : std::uint8_t { activation = 0, gradient = 1 };
-enum class Codec : std::uint8_t { fp32 = 0, bf16 = 1 };
+enum class Codec : std::uint8_t { fp32 = 0, bf16 = 1, int8 = 2, int4 = 3 };
 std::string_view codec_name(Codec codec);
 
 // Activation or gradient of one microbatch at one stage boundary (boundary b lies between logical
