@@ -106,8 +106,9 @@ Result<void> LinkSession::accept_tensor(const wire::TensorMessage& message) {
   if (mailbox_.waiting() >= options_.max_waiting)
     return peer_error("the peer sent more tensors than the schedule has in flight ({})",
                       options_.max_waiting);
-  if (!fan_out(tag, decode(message.payload, message.codec, message.shape[0], message.shape[1])))
-    return peer_error("the peer sent the {} twice", tag_text(tag));
+  HAIRPIN_TRY(const Tensor tensor,
+              decode(message.payload, message.codec, message.shape[0], message.shape[1]));
+  if (!fan_out(tag, tensor)) return peer_error("the peer sent the {} twice", tag_text(tag));
   return {};
 }
 
@@ -127,8 +128,7 @@ template <class T>
 Result<T> LinkSession::pop(std::deque<T>& queue) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return error_ || closed_ || !queue.empty(); });
-  if (error_) return tl::unexpected<Error>(*error_);
-  if (queue.empty()) return tl::unexpected(ended_early());
+  if (queue.empty()) return tl::unexpected(error_ ? *error_ : ended_early());
   T item = std::move(queue.front());
   queue.pop_front();
   changed_.notify_all();

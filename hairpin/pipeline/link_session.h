@@ -1,6 +1,8 @@
 // A site's side of the link while training: receives ahead on a thread of its own, proves what
 // arrives, and sorts it to where it is waited for. Once anything is wrong, everything that waits
-// here ends with that one error, and the peer is told.
+// here ends with that one error, and the peer is told. Messages other than tensors that arrived
+// before are still given out: after a step's scalars both sites come to the same end of the step by
+// themselves, even where the peer comes to it first and says so.
 #pragma once
 
 #include <condition_variable>

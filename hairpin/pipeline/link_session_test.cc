@@ -159,6 +159,19 @@ TEST_F(ScatteredSession, WhatIsPutTogetherForThePeerIsChargedToTheLink) {
   EXPECT_EQ(charged(), 0);
 }
 
+TEST_F(Session, ScalarsThatCameBeforeThePeerGaveUpAreStillThere) {
+  ASSERT_TRUE(peer_->send(wire::StepScalars{.step = 4}));
+  ASSERT_TRUE(peer_->flush());
+  peer_->fail({ErrorKind::peer, "enough"});
+  ASSERT_FALSE(mailbox_.take({TensorKind::activation, 1, 0, 0, 0}));  // the end has come
+  const auto scalars = session_->next_scalars();
+  ASSERT_TRUE(scalars) << scalars.error().message;
+  EXPECT_EQ(scalars->step, 4u);
+  const auto after = session_->next_scalars();
+  ASSERT_FALSE(after);
+  EXPECT_THAT(after.error().message, HasSubstr("the cloud refused: enough"));
+}
+
 TEST_F(Session, AMicrobatchThatTheJobDoesNotHave) {
   expect_refused({tensor(8)}, "this job has 8 microbatches");
 }

@@ -87,8 +87,7 @@ Result<void> Site::run(const Record& record) {
     for (int number = 1; number < mesh_.num_ranks(); ++number) others.emplace_back(guarded, number);
     guarded(0);
   }
-  const std::lock_guard lock(mutex_);
-  if (error_) return tl::unexpected<Error>(*error_);
+  if (const auto error = failed()) return tl::unexpected<Error>(*error);
   return {};
 }
 
@@ -171,6 +170,9 @@ Result<Site::StepEnd> Site::end_step(Rank& rank, std::int64_t step,
   if (std::isfinite(totals.norm)) return StepEnd{.learning_rate = rank.update(step, totals.norm)};
   if (setup_.job.train.on_nonfinite == config::OnNonfinite::skip)
     return StepEnd{.skipped = Skipped::not_finite};
+  // The peer comes to this end by itself if this site's scalars leave before its refusal does;
+  // where the peer was first, the link is at its end already.
+  if (session_ != nullptr) static_cast<void>(session_->link().flush());
   return hairpin::fail(ErrorKind::internal,
                        "step {}: the gradient norm is not finite; lower optimizer.learning_rate, "
                        "set optimizer.clip_norm, or skip such steps with train.on_nonfinite = "
@@ -206,7 +208,7 @@ Error Site::named(int number, Error error) const {
 // The first rank that comes to a step fetches its microbatches for all.
 Result<std::shared_ptr<const Step>> Site::step(std::int64_t index) {
   const std::lock_guard lock(mutex_);
-  if (error_) return tl::unexpected<Error>(*error_);
+  if (const auto error = failed()) return tl::unexpected<Error>(*error);
   if (step_index_ != index) {
     HAIRPIN_CHECK(step_index_ == index - 1, "step {} after {}", index, step_index_);
     HAIRPIN_TRY(auto fetched, source_->next(index));
@@ -233,14 +235,24 @@ std::map<int, pipeline::Channel*> Site::channels_of(int number) {
   return channels;
 }
 
-// The session is told first: it wakes whoever holds the mutex while waiting for the peer.
-void Site::fail(const Error& error) {
+// The first failure is the run's: it is noted before anyone is told, so that all that fails because
+// of it comes later. The session is told first: it wakes whoever holds `mutex_` while waiting for
+// the peer.
+void Site::fail(Error error) {
+  {
+    const std::lock_guard lock(error_mutex_);
+    if (!error_) error_ = std::move(error);
+    error = *error_;
+  }
   if (session_ != nullptr) session_->fail(error);
   groups_.world().fail(error);
   mailbox_.fail(error);
   totals_.fail(error);
-  const std::lock_guard lock(mutex_);
-  if (!error_) error_ = error;
+}
+
+std::optional<Error> Site::failed() const {
+  const std::lock_guard lock(error_mutex_);
+  return error_;
 }
 
 }  // namespace hairpin::train

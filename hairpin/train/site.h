@@ -64,7 +64,8 @@ class Site {
   Result<std::shared_ptr<const Step>> step(std::int64_t index);
   std::map<int, pipeline::Channel*> channels_of(int number);
   Error named(int number, Error error) const;
-  void fail(const Error& error);
+  void fail(Error error);
+  std::optional<Error> failed() const;
 
   const Setup& setup_;
   StepSource* source_;
@@ -78,10 +79,11 @@ class Site {
   std::deque<pipeline::RowGather> row_gathers_;  // by tensor-parallel group
   std::vector<Member> members_;                  // by rank of the mesh
 
-  std::mutex mutex_;  // of the rest
+  std::mutex mutex_;  // of the step that runs
   std::int64_t step_index_ = -1;
   std::shared_ptr<const Step> step_;
-  std::optional<Error> error_;
+  mutable std::mutex error_mutex_;
+  std::optional<Error> error_;  // the first
 };
 
 }  // namespace hairpin::train
