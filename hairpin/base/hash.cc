@@ -56,4 +56,12 @@ std::string to_hex(ByteSpan bytes) {
 
 std::uint64_t xxh3(ByteSpan bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
+std::uint64_t xxh3(ByteSpan first, ByteSpan second) {
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  XXH3_64bits_update(&state, first.data(), first.size());
+  XXH3_64bits_update(&state, second.data(), second.size());
+  return XXH3_64bits_digest(&state);
+}
+
 }  // namespace hairpin

@@ -34,5 +34,6 @@ Result<Digest> sha256_file(const std::filesystem::path& path);
 std::string to_hex(ByteSpan bytes);  // lower case
 
 std::uint64_t xxh3(ByteSpan bytes);
+std::uint64_t xxh3(ByteSpan first, ByteSpan second);  // of both, one behind the other
 
 }  // namespace hairpin

@@ -1,12 +1,14 @@
 #include "hairpin/link/byte_stream.h"
 
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 
 #include <asio/redirect_error.hpp>
 #include <asio/ssl.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
 
+#include "hairpin/base/check.h"
 #include "hairpin/link/tls_fault.h"
 
 namespace hairpin::link {
@@ -26,6 +28,9 @@ class PlainByteStream : public ByteStream {
  public:
   explicit PlainByteStream(Tcp::socket socket) : socket_(std::move(socket)) {}
 
+  asio::awaitable<void> handshake(wire::Role, asio::error_code&) override { co_return; }
+  long verify_result() override { return X509_V_OK; }
+  Digest peer_fingerprint() override { return {}; }
   asio::awaitable<std::size_t> read_some(asio::mutable_buffer buffer,
                                          asio::error_code& error) override {
     co_return co_await socket_.async_read_some(buffer, redirect_error(use_awaitable, error));
@@ -47,7 +52,7 @@ class PlainByteStream : public ByteStream {
   Tcp::socket socket_;
 };
 
-class TlsByteStream : public TlsStream {
+class TlsByteStream : public ByteStream {
  public:
   TlsByteStream(Tcp::socket socket, TlsContext context)
       : context_(context.release()), stream_(std::move(socket), context_) {}
@@ -71,6 +76,15 @@ class TlsByteStream : public TlsStream {
     co_await stream_.async_handshake(side, redirect_error(use_awaitable, error));
   }
   long verify_result() override { return SSL_get_verify_result(stream_.native_handle()); }
+  Digest peer_fingerprint() override {
+    Digest digest{};
+    auto* certificate = SSL_get1_peer_certificate(stream_.native_handle());
+    HAIRPIN_CHECK(certificate != nullptr, "a TLS peer without a certificate");
+    X509_digest(certificate, EVP_sha256(), reinterpret_cast<unsigned char*>(digest.data()),
+                nullptr);
+    X509_free(certificate);
+    return digest;
+  }
 
   // In TLS 1.3 the edge's handshake is over before the cloud has looked at its certificate: the
   // alert comes with the first read.
@@ -92,7 +106,7 @@ std::unique_ptr<ByteStream> make_plain_stream(Tcp::socket socket) {
   return std::make_unique<PlainByteStream>(std::move(socket));
 }
 
-std::unique_ptr<TlsStream> make_tls_stream(Tcp::socket socket, TlsContext context) {
+std::unique_ptr<ByteStream> make_tls_stream(Tcp::socket socket, TlsContext context) {
   return std::make_unique<TlsByteStream>(std::move(socket), std::move(context));
 }
 

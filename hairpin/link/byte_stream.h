@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "hairpin/base/hash.h"
 #include "hairpin/base/result.h"
 #include "hairpin/link/tls_context.h"
 
@@ -17,6 +18,12 @@ namespace hairpin::link {
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
+  // Of TLS; nothing without it. To be done before anything else.
+  virtual asio::awaitable<void> handshake(wire::Role own, asio::error_code& error) = 0;
+  // After a handshake: what OpenSSL says of the peer's certificate, and the SHA-256 of it (all
+  // zeros without TLS).
+  virtual long verify_result() = 0;
+  virtual Digest peer_fingerprint() = 0;
   // At least one byte, or an error.
   virtual asio::awaitable<std::size_t> read_some(asio::mutable_buffer buffer,
                                                  asio::error_code& error) = 0;
@@ -30,14 +37,7 @@ class ByteStream {
 
 std::unique_ptr<ByteStream> make_plain_stream(asio::ip::tcp::socket socket);
 
-// `context` lives as long as the stream.
-class TlsStream : public ByteStream {
- public:
-  virtual asio::awaitable<void> handshake(wire::Role own, asio::error_code& error) = 0;
-  // After a failed handshake.
-  virtual long verify_result() = 0;
-};
-std::unique_ptr<TlsStream> make_tls_stream(asio::ip::tcp::socket socket, TlsContext context);
+std::unique_ptr<ByteStream> make_tls_stream(asio::ip::tcp::socket socket, TlsContext context);
 
 // "127.0.0.1:7461" of the other end; "the peer" when it is gone already.
 std::string peer_address(const asio::ip::tcp::socket& socket);

@@ -23,9 +23,14 @@ wire::Refusal refusal_for(const Error& reason, wire::Role own) {
                       wire::role_name(own))};
 }
 
+bool is_heartbeat(const wire::Message& message) {
+  return std::holds_alternative<wire::Heartbeat>(message);
+}
+
 }  // namespace
 
-Endpoint::Endpoint(wire::Role own) : own_(own) {}
+Endpoint::Endpoint(wire::Role own, TimeSource now)
+    : own_(own), now_(std::move(now)), sent_(now_()), received_(now_()), estimator_(own, now_()) {}
 
 wire::Role Endpoint::peer() const {
   return own_ == wire::Role::edge ? wire::Role::cloud : wire::Role::edge;
@@ -44,10 +49,29 @@ Result<void> Endpoint::send(wire::Message message) {
     HAIRPIN_CHECK(!own_goodbye_, "a {} message after this side's goodbye",
                   wire::message_name(message));
     own_goodbye_ = goodbye;
-    outgoing_.push_back(std::move(message));
+    queue(std::move(message));
   }
   wake();
   return {};
+}
+
+void Endpoint::queue_heartbeat() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_ || own_goodbye_ || closed_ || heartbeat_waiting_) return;
+    heartbeat_waiting_ = true;
+    queue(wire::Heartbeat{});
+  }
+  wake();
+}
+
+void Endpoint::queue(wire::Message message) {
+  const auto now = now_();
+  const auto of = wire::lane_of(message);
+  if (!is_heartbeat(message)) ++queued_;
+  lane(of).push_back({std::move(message), now, controls_ever_, queued_ever_++});
+  if (of == wire::Lane::control) ++controls_ever_;
+  sent_.begin(now);
 }
 
 Result<wire::Message> Endpoint::receive() {
@@ -57,12 +81,13 @@ Result<wire::Message> Endpoint::receive() {
   auto received = std::move(incoming_.front());
   incoming_.pop_front();
   incoming_bytes_ -= received.frame_bytes;
+  received_.count_queueing(now_() - received.came);
   return std::move(received.message);
 }
 
 Result<void> Endpoint::flush() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return ended_ || (outgoing_.empty() && !writing_); });
+  changed_.wait(lock, [&] { return ended_ || all_written(); });
   if (ended_ && !(peer_goodbye_ && !lost_outgoing_)) return tl::unexpected(*ended_);
   return {};
 }
@@ -79,7 +104,7 @@ void Endpoint::fail(Error reason) {
   wake();
   std::unique_lock lock(mutex_);
   if (transport_thread_ == std::this_thread::get_id()) return;  // it cannot wait for itself
-  changed_.wait_for(lock, kTellPeer, [&] { return closed_ || (outgoing_.empty() && !writing_); });
+  changed_.wait_for(lock, kTellPeer, [&] { return closed_ || all_written(); });
 }
 
 void Endpoint::refuse(Error reason) {
@@ -96,8 +121,7 @@ void Endpoint::close(Error reason) {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   if (!ended_) {
-    const bool writing_goodbye = own_goodbye_ && outgoing_.empty();
-    lost_outgoing_ = lost_outgoing_ || (writing_ && !writing_goodbye);
+    lost_outgoing_ = lost_outgoing_ || in_flight_ > (goodbye_in_flight_ ? 1U : 0U);
     end_with(peer_goodbye_ ? session_over() : std::move(reason));
   }
   changed_.notify_all();
@@ -107,74 +131,125 @@ Error Endpoint::session_over() const {
   return {ErrorKind::link_lost, fmt::format("{} has ended the session", peer_name())};
 }
 
-bool Endpoint::deliver(wire::Message message, std::uint64_t frame_bytes) {
-  const std::lock_guard lock(mutex_);
-  ++received_.messages;
-  received_.bytes += frame_bytes;
+bool Endpoint::deliver(wire::Arrived arrived) {
+  auto& [message, arrival] = arrived;
+  std::unique_lock lock(mutex_);
+  received_.count_frame(arrival.frame_bytes, arrival.ended - arrival.began);
+  estimator_.came(arrival);
   if (ended_) return !std::holds_alternative<wire::Refusal>(message);
-  if (std::holds_alternative<wire::Heartbeat>(message)) return true;
+  if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message)) {
+    auto plausible = estimator_.came(*heartbeat, now_());
+    lock.unlock();
+    if (!plausible) refuse(std::move(plausible).error());
+    return plausible.has_value();
+  }
   if (const auto* refusal = std::get_if<wire::Refusal>(&message)) {
     const auto kind = refusal->exit_code == 4 ? ErrorKind::link_lost : ErrorKind::peer;
     end_with({kind, fmt::format("{} refused: {}", peer_name(), peer_text(refusal->reason))});
     return false;
   }
   peer_goodbye_ = std::holds_alternative<wire::Goodbye>(message);
-  incoming_.push_back({std::move(message), frame_bytes});
-  incoming_bytes_ += frame_bytes;
+  incoming_.push_back({std::move(message), arrival.frame_bytes, now_()});
+  incoming_bytes_ += arrival.frame_bytes;
   changed_.notify_all();
   return !peer_goodbye_;
 }
 
-bool Endpoint::crowded() const {
+void Endpoint::set_arriving(bool arriving) {
   const std::lock_guard lock(mutex_);
-  return !ended_ && incoming_bytes_ > kCrowdedFrames * max_frame_bytes_;
+  if (std::exchange(arriving_, arriving) == arriving) return;
+  arriving ? received_.begin(now_()) : received_.end(now_());
 }
 
-std::optional<wire::Message> Endpoint::next_to_send() {
+bool Endpoint::crowded(wire::Lane lane) const {
   const std::lock_guard lock(mutex_);
+  const auto frames = lane == wire::Lane::bulk ? kCrowdedFrames : 2 * kCrowdedFrames;
+  return !ended_ && incoming_bytes_ > frames * max_frame_bytes_;
+}
+
+std::optional<Endpoint::Outgoing> Endpoint::next_to_send(wire::Lane of) {
+  const std::lock_guard lock(mutex_);
+  const auto& control = lane(wire::Lane::control);
+  auto& taken = lane(of);
+  const bool goodbye =
+      !taken.empty() && std::holds_alternative<wire::Goodbye>(taken.front().message);
+  if (goodbye && !control.empty()) return std::nullopt;
+  return pop(taken);
+}
+
+std::optional<Endpoint::Outgoing> Endpoint::next_to_send() {
+  const std::lock_guard lock(mutex_);
+  auto& control = lane(wire::Lane::control);
+  auto& bulk = lane(wire::Lane::bulk);
+  const bool control_first =
+      bulk.empty() || (!control.empty() && control.front().order < bulk.front().order);
+  return pop(control_first ? control : bulk);
+}
+
+std::optional<Endpoint::Outgoing> Endpoint::pop(std::deque<Outgoing>& lane) {
   transport_thread_ = std::this_thread::get_id();
-  if (outgoing_.empty() || closed_) return std::nullopt;
-  auto message = std::move(outgoing_.front());
-  outgoing_.pop_front();
-  writing_ = true;
-  return message;
+  if (lane.empty() || closed_) return std::nullopt;
+  auto outgoing = std::move(lane.front());
+  lane.pop_front();
+  if (is_heartbeat(outgoing.message)) {
+    outgoing.message = estimator_.heartbeat(now_());
+    heartbeat_waiting_ = false;
+  } else {
+    --queued_;
+    ++in_flight_;
+    goodbye_in_flight_ = std::holds_alternative<wire::Goodbye>(outgoing.message);
+  }
+  return outgoing;
 }
 
-void Endpoint::written(std::uint64_t frame_bytes) {
+void Endpoint::written(const Outgoing& outgoing, std::uint64_t frame_bytes, Moment first_byte) {
   const std::lock_guard lock(mutex_);
-  writing_ = false;
-  ++sent_.messages;
-  sent_.bytes += frame_bytes;
-  changed_.notify_all();
+  sent_.count_queueing(first_byte - outgoing.queued);
+  sent_.count_frame(frame_bytes, now_() - first_byte);
+  leave_flight(outgoing.message);
 }
 
-void Endpoint::not_written() {
+void Endpoint::not_written(const Outgoing& outgoing) {
   const std::lock_guard lock(mutex_);
-  writing_ = false;
-  lost_outgoing_ = true;
+  if (!is_heartbeat(outgoing.message)) lost_outgoing_ = true;
+  leave_flight(outgoing.message);
+}
+
+void Endpoint::leave_flight(const wire::Message& message) {
+  if (!is_heartbeat(message)) --in_flight_;
+  sent_.end(now_());
   changed_.notify_all();
 }
 
 // Nothing more is written but a Refusal; a goodbye that comes too late is no loss.
 void Endpoint::end_with(Error reason) {
+  const auto& control = lane(wire::Lane::control);
   const bool refusing =
-      !outgoing_.empty() && std::holds_alternative<wire::Refusal>(outgoing_.back());
+      !control.empty() && std::holds_alternative<wire::Refusal>(control.back().message);
   if (!refusing) {
-    if (!outgoing_.empty() && std::holds_alternative<wire::Goodbye>(outgoing_.back()))
-      outgoing_.pop_back();
-    lost_outgoing_ = lost_outgoing_ || !outgoing_.empty();
-    outgoing_.clear();
+    const bool goodbye_unsaid = own_goodbye_ && !goodbye_in_flight_;
+    lost_outgoing_ = lost_outgoing_ || queued_ > (goodbye_unsaid ? 1U : 0U);
+    clear_outgoing();
   }
   ended_ = std::move(reason);
   changed_.notify_all();
 }
 
 void Endpoint::queue_refusal(const Error& reason) {
+  const auto& bulk = lane(wire::Lane::bulk);
   const bool goodbye_unsaid =
-      !outgoing_.empty() && std::holds_alternative<wire::Goodbye>(outgoing_.back());
+      !bulk.empty() && std::holds_alternative<wire::Goodbye>(bulk.back().message);
   lost_outgoing_ = true;
-  outgoing_.clear();
-  if ((!own_goodbye_ || goodbye_unsaid) && !closed_) outgoing_.push_back(refusal_for(reason, own_));
+  clear_outgoing();
+  if ((!own_goodbye_ || goodbye_unsaid) && !closed_) queue(refusal_for(reason, own_));
+}
+
+void Endpoint::clear_outgoing() {
+  for (auto& lane : lanes_) {
+    for (std::size_t i = 0; i < lane.size(); ++i) sent_.end(now_());
+    lane.clear();
+  }
+  queued_ = 0;
 }
 
 void Endpoint::set_wakeup(std::function<void()> wakeup) {
@@ -189,17 +264,22 @@ void Endpoint::wake() {
 
 Traffic Endpoint::sent() const {
   const std::lock_guard lock(mutex_);
-  return sent_;
+  return sent_.at(now_());
 }
 
 Traffic Endpoint::received() const {
   const std::lock_guard lock(mutex_);
-  return received_;
+  return received_.at(now_());
+}
+
+LinkEstimate Endpoint::estimate() const {
+  const std::lock_guard lock(mutex_);
+  return estimator_.estimate();
 }
 
 void Endpoint::drain() {
   std::unique_lock lock(mutex_);
-  const auto told = [&] { return closed_ || (outgoing_.empty() && !writing_); };
+  const auto told = [&] { return closed_ || all_written(); };
   if (ended_) {
     changed_.wait_for(lock, kTellPeer, told);
   } else if (own_goodbye_) {

@@ -5,6 +5,7 @@
 // the link it was called on.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -15,14 +16,21 @@
 #include <string>
 #include <thread>
 
+#include "hairpin/link/estimate.h"
 #include "hairpin/link/link.h"
+#include "hairpin/link/traffic.h"
+#include "hairpin/wire/frame.h"
+#include "hairpin/wire/reassembler.h"
 
 namespace hairpin::link {
 
+using TimeSource = std::function<Moment()>;
+
 class Endpoint {
  public:
-  explicit Endpoint(wire::Role own);
+  explicit Endpoint(wire::Role own, TimeSource now = std::chrono::steady_clock::now);
 
+  Moment now() const { return now_(); }
   wire::Role own() const { return own_; }
   wire::Role peer() const;
   std::string peer_name() const;  // "the edge"
@@ -36,6 +44,7 @@ class Endpoint {
   std::uint64_t max_frame_bytes() const { return max_frame_bytes_; }
   Traffic sent() const;
   Traffic received() const;
+  LinkEstimate estimate() const;
   // Before an end is destroyed: waits until what the peer must hear (everything up to a goodbye, or
   // a refusal for about a second) is written or the transport is gone.
   void drain();
@@ -45,16 +54,32 @@ class Endpoint {
   // Called from any thread when there is something new to send; null takes it away, and after that
   // returns it is not called again. It must not call back into the endpoint.
   void set_wakeup(std::function<void()> wakeup);
-  // The next message to write; each is followed by one `written` or `not_written`, or by `close`.
-  // After a Goodbye or a Refusal there is nothing more.
-  std::optional<wire::Message> next_to_send();
-  void written(std::uint64_t frame_bytes);
-  void not_written();
-  // A message from the peer. False when it was the peer's last word.
-  bool deliver(wire::Message message, std::uint64_t frame_bytes);
+  // Queues one, unless one waits already, or the end or this side's goodbye has come. Nobody waits
+  // for heartbeats.
+  void queue_heartbeat();
+  struct Outgoing {
+    wire::Message message;
+    Moment queued{};
+    std::uint64_t controls = 0;  // so many of the control lane were queued before it
+    std::uint64_t order = 0;     // of all
+  };
+  // The next message to write, of a lane or, in the order of sending, of both; each is followed by
+  // one `written` or `not_written`, or by `close`. After a Goodbye or a Refusal there is nothing
+  // more: a Goodbye is given out when nothing else waits, a Refusal can come while others are being
+  // written, which are then given up.
+  std::optional<Outgoing> next_to_send(wire::Lane lane);
+  std::optional<Outgoing> next_to_send();
+  // `first_byte`: when its first byte was handed over; its last one is now.
+  void written(const Outgoing& outgoing, std::uint64_t frame_bytes, Moment first_byte);
+  void not_written(const Outgoing& outgoing);
+  // A message from the peer. False when it was the peer's last word, or when this side refused it.
+  bool deliver(wire::Arrived arrived);
+  // Whether a frame has begun to come and is not whole yet.
+  void set_arriving(bool arriving);
   // Whether more has been delivered than the program has received, by some frames: a transport
-  // that can make its peer wait stops reading, so that no peer can fill this side's memory.
-  bool crowded() const;
+  // that can make its peer wait stops reading, so that no peer can fill this side's memory. Control
+  // has twice the room, so that it comes in while bulk waits.
+  bool crowded(wire::Lane lane = wire::Lane::bulk) const;
   // The peer broke the protocol, or this side cannot go on: ends with `reason` once what was
   // delivered is received, and queues a Refusal. Returns at once.
   void refuse(Error reason);
@@ -65,11 +90,20 @@ class Endpoint {
 
  private:
   Error session_over() const;
-  void end_with(Error reason);  // under mutex_
+  // Under mutex_.
+  void end_with(Error reason);
   void queue_refusal(const Error& reason);
+  void queue(wire::Message message);
+  void clear_outgoing();
+  bool all_written() const { return queued_ == 0 && in_flight_ == 0; }
+  std::deque<Outgoing>& lane(wire::Lane lane) { return lanes_[static_cast<std::size_t>(lane)]; }
+  std::optional<Outgoing> pop(std::deque<Outgoing>& lane);
+  void leave_flight(const wire::Message& message);
+
   void wake();
 
   const wire::Role own_;
+  const TimeSource now_;
   std::atomic<std::uint64_t> max_frame_bytes_{std::uint64_t{1} << 20};
 
   mutable std::mutex mutex_;
@@ -77,18 +111,25 @@ class Endpoint {
   struct Received {
     wire::Message message;
     std::uint64_t frame_bytes;
+    Moment came;
   };
-  std::deque<wire::Message> outgoing_;
+  std::array<std::deque<Outgoing>, 2> lanes_;
+  std::uint64_t queued_ever_ = 0, controls_ever_ = 0;
+  // Heartbeats apart:
+  std::uint64_t queued_ = 0, in_flight_ = 0;  // waiting; taken and not written yet
+  bool goodbye_in_flight_ = false;
+  bool heartbeat_waiting_ = false;
   std::deque<Received> incoming_;
   std::uint64_t incoming_bytes_ = 0;
   std::optional<Error> ended_;
-  bool writing_ = false;  // a message was taken and is not written yet
-  bool closed_ = false;   // no transport any more
+  bool closed_ = false;  // no transport any more
   bool own_goodbye_ = false;
   bool peer_goodbye_ = false;
   bool lost_outgoing_ = false;  // something queued was never written
   std::thread::id transport_thread_;
-  Traffic sent_, received_;
+  TrafficMeter sent_, received_;
+  bool arriving_ = false;
+  Estimator estimator_;
 
   std::mutex wakeup_mutex_;
   std::function<void()> wakeup_;

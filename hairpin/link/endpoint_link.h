@@ -18,6 +18,7 @@ class EndpointLink : public Link {
   void set_max_frame_bytes(std::uint64_t bytes) override { held()->set_max_frame_bytes(bytes); }
   Traffic sent() const override { return held()->sent(); }
   Traffic received() const override { return held()->received(); }
+  LinkEstimate estimate() const override { return held()->estimate(); }
 
  protected:
   explicit EndpointLink(std::shared_ptr<Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}

@@ -5,14 +5,16 @@
 namespace hairpin::link {
 namespace {
 
-wire::Message chunk() { return wire::WeightsChunk{.entry = 0, .offset = 0, .payload = Bytes(1)}; }
+wire::Arrived chunk_of(std::uint64_t frame_bytes) {
+  return {wire::WeightsChunk{.payload = Bytes(1)}, {.frame_bytes = frame_bytes}};
+}
 
 TEST(Endpoint, IsCrowdedUntilTheProgramReceives) {
   Endpoint endpoint(wire::Role::edge);
   endpoint.set_max_frame_bytes(100);
-  for (int i = 0; i < 4; ++i) endpoint.deliver(chunk(), 100);
+  for (int i = 0; i < 4; ++i) endpoint.deliver(chunk_of(100));
   EXPECT_FALSE(endpoint.crowded());
-  endpoint.deliver(chunk(), 1);
+  endpoint.deliver(chunk_of(1));
   EXPECT_TRUE(endpoint.crowded());
   ASSERT_TRUE(endpoint.receive());
   EXPECT_FALSE(endpoint.crowded());
@@ -21,7 +23,7 @@ TEST(Endpoint, IsCrowdedUntilTheProgramReceives) {
 TEST(Endpoint, AnEndedOneIsNotCrowded) {
   Endpoint endpoint(wire::Role::edge);
   endpoint.set_max_frame_bytes(1);
-  endpoint.deliver(chunk(), 100);
+  endpoint.deliver(chunk_of(100));
   ASSERT_TRUE(endpoint.crowded());
   endpoint.close({ErrorKind::link_lost, "cut"});
   EXPECT_FALSE(endpoint.crowded());

@@ -90,7 +90,7 @@ std::pair<Error, Error> against(wire::Message first) {
 TEST(Handshake, AnotherVersionIsNamedWithOurs) {
   const auto [cloud, edge] = against(wire::Hello{7, Role::edge, "hairpin\x1b 9"});
   EXPECT_EQ(cloud.kind, ErrorKind::peer);
-  expect_contains(cloud.message, "(hairpin? 9) speaks protocol version 7 and this site version 1");
+  expect_contains(cloud.message, "(hairpin? 9) speaks protocol version 7 and this site version 2");
   EXPECT_EQ(edge.kind, ErrorKind::peer);
   expect_contains(edge.message, "the cloud refused:");
   expect_contains(edge.message, "version 7");

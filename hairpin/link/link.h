@@ -1,7 +1,7 @@
 // The one narrow channel between edge and cloud: whole messages, in order, both ways.
 //
-// Implementations are twins that pass one conformance test: `tls_link.h` (mutual TLS 1.3 over one
-// TCP connection) and `memory_link.h` (two ends in one process, with injected delay, reordered
+// Implementations are twins that pass one conformance test: `tls_link.h` (mutual TLS 1.3 over a
+// few TCP connections) and `memory_link.h` (two ends in one process, with injected delay, reordered
 // completion and cuts).
 #pragma once
 
@@ -10,14 +10,11 @@
 #include <memory>
 
 #include "hairpin/base/result.h"
+#include "hairpin/link/estimate.h"
+#include "hairpin/link/traffic.h"
 #include "hairpin/wire/message.h"
 
 namespace hairpin::link {
-
-struct Traffic {
-  std::uint64_t bytes = 0;  // framed bytes, TLS overhead not counted
-  std::uint64_t messages = 0;
-};
 
 // Called for each frame just before it is handed to the transport, on an I/O thread.
 using SentObserver = std::function<void(const wire::Message&, std::uint64_t frame_bytes)>;
@@ -30,9 +27,11 @@ class Link {
   // Queues a message and returns at once. After the link has failed: the failure.
   virtual Result<void> send(wire::Message message) = 0;
 
-  // The next message from the peer, in the order it was sent. Heartbeats are not delivered. Blocks
-  // until one arrives or the link ends. A `Goodbye` is delivered as the message it is; a peer's
-  // `Refusal`, a timeout and a broken connection are errors, with the kind to exit with.
+  // The next message from the peer. A message of the bulk lane (wire/frame.h) comes after all that
+  // were sent before it; one of the control lane may come before bulk that was sent earlier.
+  // Heartbeats are not delivered. Blocks until one arrives or the link ends. A `Goodbye` is
+  // delivered as the message it is; a peer's `Refusal`, a timeout and a broken connection are
+  // errors, with the kind to exit with.
   virtual Result<wire::Message> receive() = 0;
 
   // Ends the link from this side: wakes every caller with `reason`, tells the peer (as a Refusal
@@ -47,6 +46,9 @@ class Link {
 
   virtual Traffic sent() const = 0;
   virtual Traffic received() const = 0;
+
+  // What was measured so far, from heartbeats and from what has arrived.
+  virtual LinkEstimate estimate() const = 0;
 };
 
 }  // namespace hairpin::link

@@ -1,12 +1,8 @@
-#include <asio/co_spawn.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
-#include <asio/redirect_error.hpp>
-#include <asio/use_awaitable.hpp>
 
-#include "hairpin/base/log.h"
 #include "hairpin/link/connect.h"
-#include "hairpin/link/run_within.h"
+#include "hairpin/link/reception.h"
 
 namespace hairpin::link {
 
@@ -16,30 +12,23 @@ using std::chrono::milliseconds;
 struct Listener::Impl {
   explicit Impl(const TlsLinkOptions& link_options) : options(link_options) {}
 
-  asio::awaitable<void> accept_one(Tcp::socket& socket, asio::error_code& error) {
-    co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
-  }
-  void close() {
-    asio::error_code ignored;
-    acceptor.close(ignored);
-  }
-
   const TlsLinkOptions options;
-  asio::io_context io;
-  Tcp::acceptor acceptor{io};
+  // The link goes on with it.
+  const std::shared_ptr<asio::io_context> io = std::make_shared<asio::io_context>();
+  Tcp::acceptor acceptor{*io};
   std::uint16_t port = 0;
 };
 
-Listener::Listener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Listener::Listener(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Listener::Listener(Listener&&) noexcept = default;
 Listener::~Listener() = default;
 
 Result<Listener> Listener::bind(const TlsLinkOptions& options) {
   HAIRPIN_CHECK_OK(check_options(options, wire::Role::cloud));
-  auto impl = std::make_unique<Impl>(options);
+  auto impl = std::make_shared<Impl>(options);
   asio::error_code error;
-  const auto found = Tcp::resolver(impl->io).resolve(options.host, std::to_string(options.port),
-                                                     Tcp::resolver::passive, error);
+  const auto found = Tcp::resolver(*impl->io).resolve(options.host, std::to_string(options.port),
+                                                      Tcp::resolver::passive, error);
   if (error)
     return bad_input("link.address = \"{}:{}\": {}; name an address of this machine", options.host,
                      options.port, error.message());
@@ -65,33 +54,17 @@ Result<Listener> Listener::bind(const TlsLinkOptions& options) {
 std::uint16_t Listener::port() const { return impl_->port; }
 
 void Listener::stop() {
-  asio::post(impl_->io, [impl = impl_.get()] { impl->close(); });
+  asio::post(*impl_->io, [weak = std::weak_ptr(impl_)] {
+    asio::error_code ignored;
+    if (const auto impl = weak.lock()) impl->acceptor.close(ignored);
+  });
 }
 
 Result<std::unique_ptr<Link>> Listener::accept(std::optional<milliseconds> limit) {
-  using Clock = std::chrono::steady_clock;
   constexpr milliseconds kForever = std::chrono::hours(24 * 365);
-  const auto end = Clock::now() + limit.value_or(kForever);
-  while (true) {
-    auto io = std::make_shared<asio::io_context>();
-    Tcp::socket socket(*io);
-    asio::error_code error;
-    const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
-    const bool in_time = run_within(impl_->io, impl_->accept_one(socket, error),
-                                    std::max(left, milliseconds(0)), [&] { impl_->close(); });
-    if (!in_time)
-      return fail(ErrorKind::link_lost, "no edge connected to {}:{} within {:g} s",
-                  impl_->options.host, impl_->port, limit.value_or(kForever).count() / 1000.0);
-    if (error)
-      return fail(ErrorKind::link_lost, "waiting for the edge ended ({})", error.message());
-    bool fatal = false;
-    auto link = start_link(io, std::move(socket), wire::Role::cloud, impl_->options, &fatal);
-    if (link || fatal) {
-      impl_->close();
-      return link;
-    }
-    log::warning("{}; still waiting for the edge", link.error().message);
-  }
+  Reception reception(*impl_->io, impl_->acceptor, impl_->options);
+  HAIRPIN_TRY(auto streams, reception.run(limit.value_or(kForever)));
+  return link_over(impl_->io, std::move(streams), wire::Role::cloud, impl_->options);
 }
 
 }  // namespace hairpin::link

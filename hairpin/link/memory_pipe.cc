@@ -63,19 +63,24 @@ bool MemoryPipe::wait_for_work() {
 }
 
 void MemoryPipe::take_messages() {
-  while (auto message = source_->next_to_send()) {
-    auto frame = frame_to_send(*source_, *message, sequence_++, options_.sent);
-    if (!frame) continue;
+  while (auto outgoing = source_->next_to_send()) {
+    const auto& message = outgoing->message;
+    auto& sequence = sequences_.at(static_cast<std::size_t>(wire::lane_of(message)));
+    auto parts = frame_to_send(*source_, *outgoing, sequence, options_.sent);
+    if (!parts) continue;
+    ++sequence;
     if (!options_.may_pass()) {
       flights_.clear();
       return;
     }
-    const auto due = due_time(*message);
+    const auto due = due_time(message);
     const auto place = std::find_if(flights_.begin(), flights_.end(),
                                     [&](const Flight& flight) { return flight.due > due; });
-    const auto size = frame->size();
-    flights_.insert(place, {due, std::move(*frame)});
-    source_->written(size);
+    auto frame = std::move(parts->head);
+    frame.insert(frame.end(), parts->payload.begin(), parts->payload.end());
+    const auto size = frame.size();
+    flights_.insert(place, {due, std::move(frame)});
+    source_->written(*outgoing, size, source_->now());
   }
 }
 
@@ -109,7 +114,9 @@ void MemoryPipe::deliver(const Bytes& frame) {
   auto message = header ? wire::decode_body(*header, ByteSpan(frame).subspan(wire::kHeaderBytes))
                         : tl::unexpected(header.error());
   if (message) {
-    peer_done_ = !target_->deliver(std::move(*message), frame.size());
+    const auto now = target_->now();
+    peer_done_ = !target_->deliver(
+        {std::move(*message), {.frame_bytes = frame.size(), .began = now, .ended = now}});
   } else {
     peer_done_ = true;
     target_->refuse(message.error());

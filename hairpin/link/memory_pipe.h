@@ -54,8 +54,8 @@ class MemoryPipe {
   const std::shared_ptr<Endpoint> source_, target_;
 
   // The pipe's thread only.
-  std::list<Flight> flights_;  // by due time, then in order of sending
-  std::uint64_t sequence_ = 0;
+  std::list<Flight> flights_;                 // by due time, then in order of sending
+  std::array<std::uint64_t, 2> sequences_{};  // by lane
   Random random_;
   Clock::time_point last_due_{}, last_barrier_{};
   std::map<std::tuple<int, int, int, std::uint32_t>, Clock::time_point> last_due_of_;

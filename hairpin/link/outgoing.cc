@@ -2,18 +2,18 @@
 
 #include <exception>
 
-#include "hairpin/wire/frame.h"
-
 namespace hairpin::link {
 
-std::optional<Bytes> frame_to_send(Endpoint& endpoint, const wire::Message& message,
-                                   std::uint64_t sequence, const SentObserver& observer) {
+std::optional<wire::FrameParts> frame_to_send(Endpoint& endpoint,
+                                              const Endpoint::Outgoing& outgoing,
+                                              std::uint64_t sequence,
+                                              const SentObserver& observer) {
   try {
-    auto frame = wire::encode(message, sequence);
-    if (observer) observer(message, frame.size());
+    auto frame = wire::encode_parts(outgoing.message, sequence);
+    if (observer) observer(outgoing.message, frame.size());
     return frame;
   } catch (const std::exception& error) {
-    endpoint.not_written();
+    endpoint.not_written(outgoing);
     endpoint.refuse({ErrorKind::internal, error.what()});
     return std::nullopt;
   }

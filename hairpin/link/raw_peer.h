@@ -1,4 +1,5 @@
-// A peer for tests that speaks bytes, not Hairpin: a plain TCP client at 127.0.0.1.
+// A peer for tests that speaks bytes, not Hairpin: a plain TCP client at 127.0.0.1. And the bytes
+// that Hairpin would speak.
 #pragma once
 
 #include <arpa/inet.h>
@@ -12,8 +13,23 @@
 #include <string>
 
 #include "hairpin/base/bytes.h"
+#include "hairpin/wire/fragment.h"
+#include "hairpin/wire/opening.h"
 
 namespace hairpin::link {
+
+// A short message's frame in its one fragment.
+inline Bytes fragment_of(const wire::Message& message, std::uint64_t sequence) {
+  const auto frame = wire::encode(message, sequence);
+  Bytes bytes;
+  wire::encode(wire::FragmentHeader{.lane = wire::lane_of(message),
+                                    .frame = sequence,
+                                    .frame_bytes = frame.size(),
+                                    .bytes = static_cast<std::uint32_t>(frame.size())},
+               bytes);
+  bytes.insert(bytes.end(), frame.begin(), frame.end());
+  return bytes;
+}
 
 class RawPeer {
  public:
@@ -41,6 +57,7 @@ class RawPeer {
     all.resize(size);
     return all;
   }
+  void half_close() { ::shutdown(fd_, SHUT_WR); }
   void close() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;

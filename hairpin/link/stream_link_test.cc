@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <future>
 #include <thread>
 
 #include "hairpin/link/raw_peer.h"
@@ -17,13 +18,20 @@ void expect_contains(const std::string& text, std::string_view part) {
   EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
 }
 
+TlsLinkOptions one_connection() { return {.port = 0, .insecure_loopback = true, .connections = 1}; }
+
+TlsLinkOptions with_timeout(std::chrono::milliseconds peer_timeout) {
+  auto options = one_connection();
+  options.peer_timeout = peer_timeout;
+  return options;
+}
+
 struct Session {
   explicit Session(std::chrono::milliseconds peer_timeout = 60s)
-      : listener(
-            Listener::bind({.port = 0, .insecure_loopback = true, .peer_timeout = peer_timeout})
-                .value()),
-        peer(listener.port()),
-        cloud(listener.accept().value()) {}
+      : listener(Listener::bind(with_timeout(peer_timeout)).value()), peer(listener.port()) {
+    peer.write(wire::encode(wire::Opening{}));
+    cloud = listener.accept().value();
+  }
 
   Listener listener;
   RawPeer peer;
@@ -44,47 +52,74 @@ Error error_after(ByteSpan bytes) {
   return message.error();
 }
 
-TEST(StreamLink, NotAFrame) {
-  const auto error = error_after(as_byte_span("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+// The same for what comes instead of the opening; the cloud answers with its own.
+Error error_at_opening(ByteSpan bytes) {
+  auto listener = Listener::bind(one_connection()).value();
+  RawPeer peer(listener.port());
+  peer.write(bytes);
+  peer.half_close();
+  const auto link = listener.accept();
+  EXPECT_FALSE(link);
+  expect_contains(peer.read_all(), "HPIN");
+  return link.error();
+}
+
+TEST(StreamLink, NotAnOpening) {
+  const auto error = error_at_opening(as_byte_span("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   EXPECT_EQ(error.kind, ErrorKind::peer);
   expect_contains(error.message, "does not speak Hairpin's protocol");
 }
 
 TEST(StreamLink, AnotherVersion) {
-  auto frame = wire::encode(wire::Hello{.protocol_version = 2}, 0);
-  frame[4] = std::byte{2};
-  const auto error = error_after(frame);
+  auto opening = wire::encode(wire::Opening{});
+  opening[4] = std::byte{1};
+  const auto error = error_at_opening(opening);
   EXPECT_EQ(error.kind, ErrorKind::peer);
-  expect_contains(error.message, "version 2 and this site version 1");
+  expect_contains(error.message, "version 1 and this site version 2");
+}
+
+TEST(StreamLink, NotAFragment) {
+  const auto error = error_after(Bytes(100, std::byte{'G'}));
+  EXPECT_EQ(error.kind, ErrorKind::peer);
+  expect_contains(error.message, "does not speak Hairpin's protocol");
 }
 
 TEST(StreamLink, OversizedBeforeAnyOfItArrives) {
-  auto frame = wire::encode(wire::Hello{}, 0);
-  frame[13] = std::byte{1};  // 1 TiB
-  const auto error = error_after(ByteSpan(frame).first(wire::kHeaderBytes));
+  auto fragment = fragment_of(wire::Hello{}, 0);
+  fragment[29] = std::byte{1};  // 1 TiB
+  const auto error = error_after(ByteSpan(fragment).first(wire::kFragmentHeaderBytes));
   EXPECT_EQ(error.kind, ErrorKind::peer);
   expect_contains(error.message, "at most 1048576 bytes");
 }
 
 TEST(StreamLink, Malformed) {
-  auto frame = wire::encode(wire::Hello{}, 0);
-  frame.back() ^= std::byte{1};
-  EXPECT_EQ(error_after(frame).kind, ErrorKind::peer);
+  auto fragment = fragment_of(wire::Hello{}, 0);
+  fragment.back() ^= std::byte{1};
+  EXPECT_EQ(error_after(fragment).kind, ErrorKind::peer);
 }
 
 TEST(StreamLink, FrameOutOfSequence) {
-  auto frames = wire::encode(wire::Heartbeat{}, 0);
-  const auto second = wire::encode(wire::Heartbeat{}, 2);
+  auto frames = fragment_of(wire::StepScalars{}, 0);
+  const auto second = fragment_of(wire::StepScalars{}, 2);
   frames.insert(frames.end(), second.begin(), second.end());
-  const auto error = error_after(frames);
+  Session session;
+  session.peer.write(frames);
+  EXPECT_TRUE(session.cloud->receive());
+  const auto error = session.cloud->receive().error();
   EXPECT_EQ(error.kind, ErrorKind::peer);
-  expect_contains(error.message, "the edge sent frame 2 where frame 1 was due");
+  expect_contains(error.message, "control frame 2 where control frame 1 was due");
+}
+
+TEST(StreamLink, AnEchoOfWhatWasNeverSent) {
+  const auto error = error_after(fragment_of(wire::Heartbeat{.sent = 1, .echo = 1 << 30}, 0));
+  EXPECT_EQ(error.kind, ErrorKind::peer);
+  expect_contains(error.message, "the peer echoes a heartbeat of microsecond 1073741824");
 }
 
 TEST(StreamLink, EndInsideAFrameAndReset) {
   for (const bool reset : {false, true}) {
     Session session;
-    session.peer.write(ByteSpan(wire::encode(wire::Hello{}, 0)).first(10));
+    session.peer.write(ByteSpan(fragment_of(wire::Hello{}, 0)).first(10));
     reset ? session.peer.reset() : session.peer.close();
     const auto message = session.cloud->receive();
     ASSERT_FALSE(message);
@@ -105,9 +140,9 @@ TEST(StreamLink, SilentPeer) {
 // One frame that takes much longer than the timeout, a byte now and then.
 TEST(StreamLink, TheTimeoutRestartsWhileBytesMove) {
   Session session(2s);
-  const auto frame = wire::encode(wire::WeightsRequest{}, 0);
-  for (std::size_t i = 0; i < frame.size(); i += 2) {
-    session.peer.write(ByteSpan(frame).subspan(i, 2));
+  const auto frame = fragment_of(wire::WeightsRequest{}, 0);
+  for (std::size_t i = 0; i < frame.size(); i += 6) {
+    session.peer.write(ByteSpan(frame).subspan(i, std::min<std::size_t>(6, frame.size() - i)));
     std::this_thread::sleep_for(200ms);
   }
   EXPECT_TRUE(session.cloud->receive());
@@ -115,7 +150,7 @@ TEST(StreamLink, TheTimeoutRestartsWhileBytesMove) {
 
 TEST(StreamLink, APeerThatDoesNotReadCannotHoldTheEnd) {
   Session session;
-  session.peer.write(wire::encode(wire::WeightsRequest{}, 0));
+  session.peer.write(fragment_of(wire::WeightsRequest{}, 0));
   ASSERT_TRUE(session.cloud->receive());
   for (int i = 0; i < 64; ++i)
     ASSERT_TRUE(session.cloud->send(wire::WeightsChunk{.payload = Bytes(1 << 20)}));
@@ -124,15 +159,22 @@ TEST(StreamLink, APeerThatDoesNotReadCannotHoldTheEnd) {
 }
 
 TEST(StreamLink, HeartbeatsGoBothWaysWhenNothingElseDoes) {
-  auto listener =
-      Listener::bind({.port = 0, .insecure_loopback = true, .heartbeat_interval = 20ms}).value();
-  auto edge = dial({.port = listener.port(), .insecure_loopback = true, .heartbeat_interval = 20ms})
-                  .value();
+  const TlsLinkOptions options{
+      .port = 0, .insecure_loopback = true, .heartbeat_interval = std::chrono::milliseconds(20)};
+  auto listener = Listener::bind(options).value();
+  auto edge_options = options;
+  edge_options.port = listener.port();
+  auto dialling = std::async(std::launch::async, [&] { return dial(edge_options); });
   auto cloud = listener.accept().value();
+  auto edge = dialling.get().value();
   while (edge->received().messages < 3 || cloud->received().messages < 3)
     std::this_thread::sleep_for(5ms);
   ASSERT_TRUE(edge->send(wire::WeightsRequest{}));
   EXPECT_TRUE(std::holds_alternative<wire::WeightsRequest>(cloud->receive().value()));
+  while (edge->estimate().rtt_samples < 1 || cloud->estimate().rtt_samples < 1)
+    std::this_thread::sleep_for(5ms);
+  EXPECT_GT(edge->estimate().rtt_seconds, 0);
+  EXPECT_LE(edge->estimate().min_rtt_seconds, edge->estimate().rtt_seconds);
 }
 
 }  // namespace

@@ -9,8 +9,6 @@
 #include "hairpin/link/byte_stream.h"
 #include "hairpin/link/connect.h"
 #include "hairpin/link/run_within.h"
-#include "hairpin/link/stream_link.h"
-#include "hairpin/link/tls_context.h"
 
 namespace hairpin::link {
 namespace {
@@ -51,13 +49,67 @@ class Dialler {
   // link_lost: worth another attempt.
   Result<std::unique_ptr<Link>> connect_once(milliseconds limit) {
     auto io = std::make_shared<asio::io_context>();
-    Tcp::socket socket(*io);
+    std::vector<std::unique_ptr<ByteStream>> streams;
+    wire::Opening opening{.connections = static_cast<std::uint8_t>(options_.connections)};
+    for (; opening.connection < opening.connections; ++opening.connection) {
+      HAIRPIN_TRY(auto socket, connected(*io, limit));
+      HAIRPIN_TRY(auto stream, make_stream(std::move(socket), wire::Role::edge, options_));
+      HAIRPIN_TRY(opening.session, introduced(*io, *stream, opening));
+      streams.push_back(std::move(stream));
+    }
+    return link_over(std::move(io), std::move(streams), wire::Role::edge, options_);
+  }
+
+  Result<Tcp::socket> connected(asio::io_context& io, milliseconds limit) {
+    Tcp::socket socket(io);
     asio::error_code error = asio::error::timed_out;
-    const bool in_time = run_within(*io, connect(socket, error), std::min(limit, kConnectAttempt),
+    const bool in_time = run_within(io, connect(socket, error), std::min(limit, kConnectAttempt),
                                     [&] { cancel_connect(socket); });
     if (!in_time) error = asio::error::timed_out;
     if (error) return fail(ErrorKind::link_lost, "{}", error.message());
-    return start_link(std::move(io), std::move(socket), wire::Role::edge, options_);
+    return socket;
+  }
+
+  // TLS and the openings; the session's id.
+  Result<wire::SessionId> introduced(asio::io_context& io, ByteStream& stream,
+                                     const wire::Opening& own) {
+    std::optional<ConnectFault> fault;
+    wire::Opening answer;
+    const auto peer = peer_address(stream.socket());
+    const bool in_time =
+        run_within(io, introduce(stream, own, answer, fault), options_.handshake_timeout, [&] {
+          asio::error_code ignored;
+          stream.socket().close(ignored);
+        });
+    if (fault && fault->error.kind != ErrorKind::link_lost)
+      return tl::unexpected(std::move(fault->error));
+    if (!in_time)
+      return fail(ErrorKind::link_lost, "{} did not finish its handshake within {:g} s", peer,
+                  options_.handshake_timeout.count() / 1000.0);
+    if (fault) return tl::unexpected(std::move(fault->error));
+    if (answer.connections != own.connections)
+      return tl::unexpected(connections_differ(own.connections, answer.connections));
+    if (answer.connection != own.connection ||
+        (own.connection > 0 && answer.session != own.session))
+      return fail(ErrorKind::peer,
+                  "the cloud answered for another connection; install the same release of Hairpin "
+                  "on both sites");
+    return answer.session;
+  }
+
+  // As everywhere here, a co_await stands alone or initialises a variable (see stream_link.cc).
+  static asio::awaitable<void> introduce(ByteStream& stream, wire::Opening own,
+                                         wire::Opening& answer,
+                                         std::optional<ConnectFault>& fault) {
+    fault = co_await authenticate(stream, wire::Role::edge);
+    if (!fault) {
+      // Where it cannot be written, what the cloud has said is the better reason.
+      const auto unsent = co_await send_opening(stream, wire::Role::edge, own);
+      auto heard = co_await receive_opening(stream, wire::Role::edge);
+      answer = heard.opening;
+      fault = heard.fault ? std::move(heard.fault) : unsent;
+    }
+    if (fault) co_await close_gently(stream);
   }
 
   asio::awaitable<void> connect(Tcp::socket& socket, asio::error_code& error) {

@@ -8,8 +8,11 @@
 
 namespace hairpin::wire {
 
-// Appends the body to `out`.
-void encode_body(const Message& message, Bytes& out);
+// A body is its head and, of tensors and weights, the payload behind it, which can be long. Appends
+// the head to `out`.
+void encode_body_head(const Message& message, Bytes& out);
+// The message's own bytes; empty where there is none.
+ByteSpan payload_of(const Message& message);
 
 // Nothing but the body may be in `body`. Errors (ErrorKind::peer) say what is malformed.
 Result<Message> parse_body(MessageType type, ByteSpan body);

@@ -156,6 +156,13 @@ WeightsChunk read_weights_chunk(BodyReader& in) {
   return m;
 }
 
+Heartbeat read_heartbeat(BodyReader& in) {
+  Heartbeat m;
+  for (auto* value : {&m.sequence, &m.sent, &m.echo, &m.held, &m.received_rate, &m.rate_samples})
+    *value = in.number<std::uint64_t>();
+  return m;
+}
+
 Refusal read_refusal(BodyReader& in) {
   Refusal m;
   m.exit_code = in.choice<std::uint8_t>("exit code", 1, 4);
@@ -173,7 +180,7 @@ Message read(MessageType type, BodyReader& in) {
     case MessageType::weights_request: return WeightsRequest{in.number<std::uint32_t>()};
     case MessageType::weights_manifest: return read_weights_manifest(in);
     case MessageType::weights_chunk: return read_weights_chunk(in);
-    case MessageType::heartbeat: return Heartbeat{in.number<std::uint64_t>()};
+    case MessageType::heartbeat: return read_heartbeat(in);
     case MessageType::goodbye: return Goodbye{};
     case MessageType::refusal: return read_refusal(in);
   }

@@ -10,6 +10,7 @@ ByteSpan bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
 }
 
+// All but the payload.
 struct BodyWriter {
   Bytes& bytes;
   ByteWriter out{bytes};
@@ -58,7 +59,6 @@ struct BodyWriter {
     out.number(m.microbatch);
     out.number(m.shape[0]);
     out.number(m.shape[1]);
-    out.raw(m.payload);
   }
   void operator()(const StepScalars& m) {
     out.number(m.step);
@@ -86,9 +86,11 @@ struct BodyWriter {
   void operator()(const WeightsChunk& m) {
     out.number(m.entry);
     out.number(m.offset);
-    out.raw(m.payload);
   }
-  void operator()(const Heartbeat& m) { out.number(m.sequence); }
+  void operator()(const Heartbeat& m) {
+    for (const auto value : {m.sequence, m.sent, m.echo, m.held, m.received_rate, m.rate_samples})
+      out.number(value);
+  }
   void operator()(const Goodbye&) {}
   void operator()(const Refusal& m) {
     HAIRPIN_CHECK(m.exit_code >= 1 && m.exit_code <= 4, "exit code {}", m.exit_code);
@@ -99,6 +101,12 @@ struct BodyWriter {
 
 }  // namespace
 
-void encode_body(const Message& message, Bytes& out) { std::visit(BodyWriter{out}, message); }
+void encode_body_head(const Message& message, Bytes& out) { std::visit(BodyWriter{out}, message); }
+
+ByteSpan payload_of(const Message& message) {
+  if (const auto* tensor = std::get_if<TensorMessage>(&message)) return tensor->payload;
+  if (const auto* chunk = std::get_if<WeightsChunk>(&message)) return chunk->payload;
+  return {};
+}
 
 }  // namespace hairpin::wire

@@ -41,9 +41,23 @@ struct Header {
   std::uint64_t checksum = 0;  // of header and body together; verified by decode_body
 };
 
-// The whole frame. `sequence` counts a sender's frames from 0. A message that breaks its own
-// contract (a payload that does not fit its shape and codec) is a broken invariant.
+// Who goes first. Control is small and urgent and may overtake bulk; within a lane the order is
+// kept. A goodbye is bulk: it must not overtake anything.
+enum class Lane : std::uint8_t { control = 0, bulk = 1 };
+Lane lane_of(const Message& message);
+Lane lane_of(MessageType type);
+
+// The whole frame. `sequence` counts a sender's frames of one lane from 0. A message that breaks
+// its own contract (a payload that does not fit its shape and codec) is a broken invariant.
 Bytes encode(const Message& message, std::uint64_t sequence);
+
+// The same frame without a copy of the payload: `head`, then `payload`, which is the message's own.
+struct FrameParts {
+  Bytes head;
+  ByteSpan payload;
+  std::uint64_t size() const { return head.size() + payload.size(); }
+};
+FrameParts encode_parts(const Message& message, std::uint64_t sequence);
 
 // `bytes` are the first kHeaderBytes of a frame. Refuses another version (naming both), an unknown
 // type and a frame (header and body) of more than `max_frame_bytes`.

@@ -28,7 +28,7 @@ Result<Message> decode(ByteSpan frame, std::uint64_t max = kMax) {
 
 // A frame around any body, with a right checksum: what a careful liar would send.
 Bytes frame_around(std::uint8_t type, ByteSpan body) {
-  Bytes frame = from_hex("48 50 49 4e 01 00");
+  Bytes frame = from_hex("48 50 49 4e 02 00");
   ByteWriter out(frame);
   out.number(type);
   out.number(std::uint8_t{0});
@@ -60,7 +60,7 @@ struct Golden {
   std::string body;
 };
 
-// One of each type. These bytes never change within protocol version 1; checksums were computed
+// One of each type. These bytes never change within protocol version 2; checksums were computed
 // with a separate XXH3 program from the rule in docs/protocol.md.
 std::vector<Golden> goldens() {
   TensorMessage tensor{.kind = TensorKind::gradient,
@@ -75,35 +75,37 @@ std::vector<Golden> goldens() {
   WeightEntry entry{.name = "w", .dtype = DType::bf16, .shape = {2, 3}};
   entry.sha256.fill(std::byte{0xab});
   return {
-      {Hello{1, Role::cloud, "hi"}, 0, "4850494e 0100 01 00 0900000000000000 0000000000000000",
-       "90d2ddc6cbb8f830", "0100 01 02000000 6869"},
+      {Hello{2, Role::cloud, "hi"}, 0, "4850494e 0200 01 00 0900000000000000 0000000000000000",
+       "58b0c4a5772fdb6e", "0200 01 02000000 6869"},
       {ContractOffer{{{"a", "bc"}, {"", ""}}}, 1,
-       "4850494e 0100 02 00 1700000000000000 0100000000000000", "0c238c631b330171",
+       "4850494e 0200 02 00 1700000000000000 0100000000000000", "0e8b5ce06535dbf3",
        "02000000 01000000 61 02000000 6263 00000000 00000000"},
       {Manifest{5, {{{{4, 0}, {2, 9}}}, {}}}, 2,
-       "4850494e 0100 03 00 2000000000000000 0200000000000000", "3c8ebcb5fa5bec74",
+       "4850494e 0200 03 00 2000000000000000 0200000000000000", "327a66730496bbc7",
        "05000000 02000000 02000000 04000000 00000000 02000000 09000000 00000000"},
-      {tensor, 3, "4850494e 0100 04 00 1c00000000000000 0300000000000000", "992e9e591b8461a4",
+      {tensor, 3, "4850494e 0200 04 00 1c00000000000000 0300000000000000", "6c9b3509dec30788",
        "01 01 01 00 0200 0100 07000000 03000000 01000000 02000000 803f 0040"},
       {StepScalars{7, 100, {{3, {1.0, -2.0}}}}, 4,
-       "4850494e 0100 05 00 2800000000000000 0400000000000000", "5bcc5c92ddafa48a",
+       "4850494e 0200 05 00 2800000000000000 0400000000000000", "f90e5d2c0f035293",
        "07000000 6400000000000000 01000000 03000000 02000000 000000000000f03f "
        "00000000000000c0"},
-      {WeightsRequest{258}, 5, "4850494e 0100 06 00 0400000000000000 0500000000000000",
-       "5782b57554669da7", "02010000"},
-      {WeightsManifest{{entry}}, 6, "4850494e 0100 07 00 3b00000000000000 0600000000000000",
-       "24363e540915008d",
+      {WeightsRequest{258}, 5, "4850494e 0200 06 00 0400000000000000 0500000000000000",
+       "9eaae426353b20e7", "02010000"},
+      {WeightsManifest{{entry}}, 6, "4850494e 0200 07 00 3b00000000000000 0600000000000000",
+       "8e68c9b9a2a2228b",
        "01000000 01000000 77 01 02 0200000000000000 0300000000000000 "
        "abababababababababababababababababababababababababababababababab"},
       {WeightsChunk{1, 4096, from_hex("0102")}, 7,
-       "4850494e 0100 08 00 0e00000000000000 0700000000000000", "4d8c68e8d576fdfb",
+       "4850494e 0200 08 00 0e00000000000000 0700000000000000", "d20210a63e4e5054",
        "01000000 0010000000000000 0102"},
-      {Heartbeat{258}, 8, "4850494e 0100 09 00 0800000000000000 0800000000000000",
-       "1e72a75cad5ab131", "0201000000000000"},
-      {Goodbye{}, 9, "4850494e 0100 0a 00 0000000000000000 0900000000000000", "eb51f7c87d03d9a4",
+      {Heartbeat{258, 1, 2, 3, 4, 5}, 8, "4850494e 0200 09 00 3000000000000000 0800000000000000",
+       "6e867225c741c4c5",
+       "0201000000000000 0100000000000000 0200000000000000 "
+       "0300000000000000 0400000000000000 0500000000000000"},
+      {Goodbye{}, 9, "4850494e 0200 0a 00 0000000000000000 0900000000000000", "b2ed1b1f6745ec40",
        ""},
-      {Refusal{3, "no"}, 10, "4850494e 0100 0b 00 0700000000000000 0a00000000000000",
-       "7d0e2cc686b5f4f0", "03 02000000 6e6f"},
+      {Refusal{3, "no"}, 10, "4850494e 0200 0b 00 0700000000000000 0a00000000000000",
+       "1254064f9264853d", "03 02000000 6e6f"},
   };
 }
 
@@ -139,11 +141,11 @@ TEST(Frame, EveryCutAndEveryChangedByteIsRefused) {
 
 TEST(Frame, AnotherVersionIsRefusedByBothNumbers) {
   auto frame = encode(Hello{}, 0);
-  frame[4] = std::byte{2};
+  frame[4] = std::byte{3};
   const auto header = decode_header(frame, kMax);
   ASSERT_FALSE(header);
   EXPECT_EQ(header.error().kind, ErrorKind::peer);
-  expect_contains(header.error().message, "speaks protocol version 2 and this site version 1");
+  expect_contains(header.error().message, "speaks protocol version 3 and this site version 2");
 }
 
 TEST(Frame, HeaderRefusals) {
@@ -178,13 +180,13 @@ TEST(Frame, CountsAreHeldAgainstTheBytesThatAreThere) {
   expect_contains(refusal_of(5, "00000000 0000000000000000 01000000 00000000 ffffff1f"),
                   "norm terms cannot be");
   expect_contains(refusal_of(7, "ffffffff"), "entries cannot be");
-  expect_contains(refusal_of(1, "0100 00 ffffffff"), "ends too early");
+  expect_contains(refusal_of(1, "0200 00 ffffffff"), "ends too early");
 }
 
 TEST(Frame, MalformedBodies) {
-  expect_contains(refusal_of(1, "0100 02 00000000"), "role is 2");
+  expect_contains(refusal_of(1, "0200 02 00000000"), "role is 2");
   expect_contains(refusal_of(11, "00 00000000"), "exit code is 0");
-  expect_contains(refusal_of(9, "0000000000000000 00"), "1 bytes are left over");
+  expect_contains(refusal_of(9, std::string(98, '0')), "1 bytes are left over");
   expect_contains(refusal_of(10, "00"), "1 bytes are left over");
   expect_contains(refusal_of(7, "01000000 00000000 07 00" + std::string(64, '0')), "dtype is 7");
   expect_contains(refusal_of(7, "01000000 00000000 00 09" + std::string(64, '0')),
@@ -279,7 +281,7 @@ Message any_message() {
       return m;
     }
     case 6: return WeightsChunk{u32(), u64(), any_bytes()};
-    case 7: return Heartbeat{u64()};
+    case 7: return Heartbeat{u64(), u64(), u64(), u64(), u64(), u64()};
     default: return Refusal{static_cast<std::uint8_t>(1 + u8(4)), text()};
   }
 }

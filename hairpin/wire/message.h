@@ -19,7 +19,7 @@
 
 namespace hairpin::wire {
 
-inline constexpr std::uint16_t kProtocolVersion = 1;
+inline constexpr std::uint16_t kProtocolVersion = 2;
 
 enum class Role : std::uint8_t { edge = 0, cloud = 1 };
 std::string_view role_name(Role role);
@@ -119,8 +119,17 @@ struct WeightsChunk {
   bool operator==(const WeightsChunk&) const = default;
 };
 
+// Says that the sender lives, and lets both sides measure the link. Times are microseconds of the
+// sender's own clock since its link began, at least 1. The link fills all of it in; a program that
+// sends one need not.
 struct Heartbeat {
   std::uint64_t sequence = 0;
+  std::uint64_t sent = 0;
+  std::uint64_t echo = 0;  // `sent` of the last heartbeat from the receiver; 0: none yet
+  std::uint64_t held = 0;  // microseconds since that one came
+  // What comes in here while frames are on their way, in bytes a second, and from how many samples.
+  std::uint64_t received_rate = 0;
+  std::uint64_t rate_samples = 0;
   bool operator==(const Heartbeat&) const = default;
 };
 
