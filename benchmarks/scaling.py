@@ -91,8 +91,9 @@ def communication(trace: Path, steps: int) -> dict[str, Communication]:
 
 
 def measure(name: str, row: Row, steps: int, tokens: int) -> Measure:
+    run = f"scaling-{name}"
     job, directory = write_job(
-        name,
+        run,
         row.sites,
         steps=steps,
         model=EVEN,
@@ -100,7 +101,7 @@ def measure(name: str, row: Row, steps: int, tokens: int) -> Measure:
         microbatches=row.microbatches,
         trace=True,
     )
-    Process(WORK / f"{name}.log", [HAIRPIN, "train", job]).finish()
+    Process(WORK / f"{run}.log", [HAIRPIN, "train", job]).finish()
     sites = [path.parent for path in sorted(directory.rglob("metrics.jsonl"))]  # cloud, edge
     for site in sites:
         shutil.rmtree(site / "export", ignore_errors=True)  # half a gigabyte each
@@ -188,7 +189,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--steps", type=int, default=1, help="measured, after one to warm up")
-    parser.add_argument("--tokens", type=int, default=192, help="of a microbatch, at most 512")
+    parser.add_argument("--tokens", type=int, default=192, help="of a microbatch, 64 to 512")
     parser.add_argument("--only", action="append", metavar="ROW", help="beside the reference")
     parser.add_argument("--json", type=Path, metavar="FILE")
     arguments = parser.parse_args()
@@ -197,8 +198,8 @@ def parse_arguments() -> argparse.Namespace:
             parser.error(f"no row '{name}'; there are {', '.join(ROWS)}")
     if min(arguments.repeats, arguments.steps) < 1:
         parser.error("--repeats and --steps are at least 1")
-    if not 2 <= arguments.tokens <= 512:
-        parser.error("--tokens is 2 to 512: the samples have no more")
+    if not 64 <= arguments.tokens <= 512:
+        parser.error("--tokens is 64 to 512: questions need the first 30, and no sample is longer")
     return arguments
 
 
