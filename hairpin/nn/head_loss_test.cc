@@ -93,6 +93,14 @@ TEST_F(HeadLoss, TokensWithoutATargetGetNoGradientAndDoNotCount) {
   EXPECT_TRUE(changed.doutput.equal(got.doutput));
 }
 
+TEST_F(HeadLoss, WithoutAnyTargetTheLossAndAllGradientsAreZero) {
+  targets_.assign(targets_.size(), -1);
+  const Result got = run(8);
+  EXPECT_EQ(got.loss, 0.0);
+  for (const auto& gradient : {got.dx, got.dnorm, got.doutput})
+    EXPECT_EQ(gradient.count_nonzero().item<std::int64_t>(), 0);
+}
+
 TEST_F(HeadLoss, WithoutGradientsTheLossIsTheSameAndNothingIsSunk) {
   const double loss = run(8).loss;
   bucket_.begin_step();

@@ -123,6 +123,15 @@ TEST_P(Vocabulary, TokensWithoutATargetDoNotCount) {
   first.expect_twin(ranks_);
 }
 
+TEST_P(Vocabulary, WithoutAnyTargetTheLossAndAllGradientsAreZero) {
+  HeadCase none{48, 49, tokens_, 4};
+  none.targets.assign(none.targets.size(), -1);
+  for (const auto& results : none.run(ranks_)) {
+    ASSERT_EQ(results.size(), 4u);
+    for (const auto& result : results) EXPECT_EQ(result.count_nonzero().item<std::int64_t>(), 0);
+  }
+}
+
 TEST(VocabularyHeadLoss, ANaNOnOneRankReachesAll) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
