@@ -38,10 +38,10 @@ Result<std::unique_ptr<ByteStream>> make_stream(asio::ip::tcp::socket socket, wi
 
 // In this file, too, a co_await stands alone or initialises a variable (see stream_link.cc).
 asio::awaitable<std::optional<ConnectFault>> authenticate(ByteStream& stream, wire::Role own) {
+  const auto peer = peer_address(stream.socket());
   asio::error_code error;
   co_await stream.handshake(own, error);
   if (!error) co_return std::nullopt;
-  const auto peer = peer_address(stream.socket());
   const auto verified = stream.verify_result();
   ConnectFault fault;
   if (error.category() == asio::error::get_ssl_category()) {
@@ -67,6 +67,7 @@ asio::awaitable<std::optional<ConnectFault>> send_opening(ByteStream& stream, wi
 
 asio::awaitable<OpeningOrFault> receive_opening(ByteStream& stream, wire::Role own) {
   OpeningOrFault result;
+  const auto peer = peer_address(stream.socket());
   Bytes bytes(wire::kOpeningBytes);
   std::size_t size = 0;
   asio::error_code error;
@@ -82,6 +83,11 @@ asio::awaitable<OpeningOrFault> receive_opening(ByteStream& stream, wire::Role o
   if (error && !alien) {
     auto broken = stream.explain(error, own);
     const bool certificate = broken.kind == ErrorKind::peer;
+    if (!certificate)
+      broken.message = fmt::format(
+          "{} left before the link was open ({}); compare link.address and link.insecure_loopback "
+          "on both sites",
+          peer, error.message());
     result.fault = ConnectFault{certificate, std::move(broken)};
     co_return result;
   }

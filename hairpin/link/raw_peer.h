@@ -57,6 +57,13 @@ class RawPeer {
     all.resize(size);
     return all;
   }
+  // So many bytes, or fewer where the other side closes.
+  std::string read(std::size_t size) {
+    std::string all(size, '\0');
+    const auto got = ::recv(fd_, all.data(), size, MSG_WAITALL);
+    all.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return all;
+  }
   void half_close() { ::shutdown(fd_, SHUT_WR); }
   void close() {
     if (fd_ >= 0) ::close(fd_);
