@@ -25,11 +25,4 @@ void prepare_socket(asio::ip::tcp::socket& socket) {
     log::debug("this kernel has no BBR for us; the link uses its default congestion control");
 }
 
-bool unacknowledged_for(asio::ip::tcp::socket& socket, std::chrono::milliseconds limit) {
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  if (::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
-  return info.tcpi_unacked > 0 && std::chrono::milliseconds(info.tcpi_last_ack_recv) > limit;
-}
-
 }  // namespace hairpin::link

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <asio/ip/tcp.hpp>
-#include <chrono>
 
 namespace hairpin::link {
 
@@ -12,9 +11,5 @@ namespace hairpin::link {
 // where the kernel has it and lets us, so that bulk neither fills the network's queues nor takes a
 // lost packet for a full one.
 void prepare_socket(asio::ip::tcp::socket& socket);
-
-// Whether something was sent of which nothing has been acknowledged for so long, not even that the
-// peer's buffer is full.
-bool unacknowledged_for(asio::ip::tcp::socket& socket, std::chrono::milliseconds limit);
 
 }  // namespace hairpin::link

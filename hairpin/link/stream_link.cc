@@ -12,7 +12,8 @@
 
 #include "hairpin/link/cutter.h"
 #include "hairpin/link/endpoint_link.h"
-#include "hairpin/link/socket_options.h"
+#include "hairpin/link/tcp_state.h"
+#include "hairpin/link/window.h"
 #include "hairpin/wire/reassembler.h"
 
 namespace hairpin::link {
@@ -23,6 +24,10 @@ using std::chrono::milliseconds;
 
 // How long an end waits for the peer to hear its last word, and to learn why a write failed.
 constexpr milliseconds kLinger{1000};
+
+// How long a writer waits until it looks again whether more bulk may be under way: the time of a
+// fragment at 260 Mbit/s.
+constexpr milliseconds kRoomPause{2};
 
 // How many round trips are measured at four times the usual pace.
 constexpr std::uint64_t kQuickSamples = 4;
@@ -68,8 +73,9 @@ class Connection {
         : number(place), stream(std::move(bytes)), wake(io) {}
     const int number;
     const std::unique_ptr<ByteStream> stream;
-    asio::steady_timer wake;  // of the writer
-    Bytes out;                // the fragment that is written
+    asio::steady_timer wake;    // of the writer
+    Bytes out;                  // the fragment that is written
+    std::uint32_t packets = 0;  // delivered, when last looked at
     bool writing = false;
     bool ended = false;  // nothing more can be read
   };
@@ -85,6 +91,7 @@ class Connection {
   void refuse(Error reason);
   void ended(Stripe& stripe, const asio::error_code& error);
   Cutter::Lanes lanes_of(const Stripe& stripe) const;
+  bool bulk_fits();
   asio::awaitable<void> write(Stripe& stripe);
   asio::awaitable<void> write_one(Stripe& stripe, const Cutter::Cut& cut);
   void wake_writers();
@@ -101,6 +108,8 @@ class Connection {
   const std::shared_ptr<Endpoint> endpoint_;
   std::vector<std::unique_ptr<Stripe>> stripes_;
   Cutter cutter_;
+  Window window_;
+  std::uint64_t delivered_ = 0;  // bytes of bulk
   wire::Reassembler reassembler_;
   asio::steady_timer tick_;
 
@@ -257,17 +266,45 @@ Cutter::Lanes Connection::lanes_of(const Stripe& stripe) const {
 
 asio::awaitable<void> Connection::write(Stripe& stripe) {
   while (!closed_ && !cutter_.finished() && !write_error_) {
-    const auto cut = cutter_.next(lanes_of(stripe), stripe.out);
+    auto lanes = lanes_of(stripe);
+    const bool wait_for_room = lanes.bulk && !bulk_fits();
+    if (wait_for_room) lanes.bulk = false;
+    const auto cut = cutter_.next(lanes, stripe.out);
+    if (lanes.bulk && !cut) window_.idle();
     if (cut) {
       co_await write_one(stripe, *cut);
     } else if (leaving_) {
       break;
     } else {
       asio::error_code ignored;
-      stripe.wake.expires_at(Clock::time_point::max());
+      if (wait_for_room) {
+        stripe.wake.expires_after(kRoomPause);
+      } else {
+        stripe.wake.expires_at(Clock::time_point::max());
+      }
       co_await stripe.wake.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     }
   }
+}
+
+// Whether another fragment may go, as the path is (window.h).
+bool Connection::bulk_fits() {
+  Window::Seen seen{.now = Clock::now()};
+  std::uint64_t under_way = 0;
+  for (const auto& stripe : stripes_) {
+    if (!lanes_of(*stripe).bulk) continue;
+    const auto state = tcp_state(stripe->stream->socket().native_handle());
+    if (!state) return true;  // writing will tell
+    under_way += state->under_way_bytes;
+    const auto packets =
+        state->delivered_packets - std::exchange(stripe->packets, state->delivered_packets);
+    delivered_ += std::uint64_t{packets} * state->packet_bytes;
+    if (seen.min_rtt.count() == 0 || state->min_rtt < seen.min_rtt) seen.min_rtt = state->min_rtt;
+  }
+  seen.delivered_bytes = delivered_;
+  window_.see(seen);
+  const auto limit = window_.limit();
+  return !limit || under_way < *limit;
 }
 
 asio::awaitable<void> Connection::write_one(Stripe& stripe, const Cutter::Cut& cut) {
@@ -313,13 +350,15 @@ void Connection::check_clocks() {
         {ErrorKind::link_lost,
          fmt::format("not a byte from {} for {:g} s; it hangs or the network is down",
                      endpoint_->peer_name(), options_.peer_timeout.count() / 1000.0)});
-  for (const auto& stripe : stripes_)
-    if (!deaf_ && unacknowledged_for(stripe->stream->socket(), options_.peer_timeout))
+  for (const auto& stripe : stripes_) {
+    const auto state = tcp_state(stripe->stream->socket().native_handle());
+    if (!deaf_ && state && state->unanswered > options_.peer_timeout)
       return endpoint_->refuse(
           {ErrorKind::link_lost,
            fmt::format("{} has acknowledged nothing on connection {} of {} for {:g} s",
                        endpoint_->peer_name(), stripe->number + 1, stripes_.size(),
                        options_.peer_timeout.count() / 1000.0)});
+  }
   beat(now);
 }
 

@@ -1,0 +1,50 @@
+// How much bulk may be under way at once: what the path holds and a little more. TCP itself goes on
+// until the network's queues are full, and then a heartbeat waits in them; with the little more
+// kept small it waits for that little only, and the path is never empty.
+//
+// Pure: the caller looks at the clock and the kernel. Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "hairpin/link/traffic.h"
+
+namespace hairpin::link {
+
+class Window {
+ public:
+  // Waiting time in the network that bulk may cause. A link is found faster by so much per round
+  // trip.
+  static constexpr std::chrono::milliseconds kQueue{20};
+  // Below this round trip a full queue is short, and what is measured is the machine: no bound.
+  static constexpr std::chrono::milliseconds kShortPath{5};
+  static constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 10;
+
+  // Of all connections that carry bulk, since the link began.
+  struct Seen {
+    Moment now{};
+    std::uint64_t delivered_bytes = 0;
+    std::chrono::microseconds min_rtt{0};  // 0: not known
+  };
+  // To be told whenever bulk is about to go or cannot go.
+  void see(const Seen& seen);
+  // There is no bulk to send: what is delivered now says nothing about the path.
+  void idle() { began_.reset(); }
+
+  // Bytes handed to the kernel and neither there nor lost; empty: as many as the kernel takes.
+  std::optional<std::uint64_t> limit() const;
+
+ private:
+  void add_rate(double bytes_per_second);
+
+  std::optional<Seen> began_;  // of the rate that is being measured
+  std::chrono::microseconds min_rtt_{0};
+  std::deque<double> rates_;  // the last ones, bytes a second
+  double best_ = 0;           // while growing
+  int not_grown_ = 0;         // rates in a row
+};
+
+}  // namespace hairpin::link

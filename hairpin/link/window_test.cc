@@ -1,0 +1,87 @@
+#include "hairpin/link/window.h"
+
+#include <gtest/gtest.h>
+
+namespace hairpin::link {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::microseconds;
+
+// A path that delivers so many bytes a second and begins to queue when more is under way than it
+// holds; the sender keeps as much under way as the window allows. A step is a millisecond.
+struct Path {
+  double rate = 25e6;
+  microseconds rtt = 100ms;
+  Window window;
+  double under_way = 0, delivered_so_far = 0;
+  Moment now{};
+
+  double held() const { return rate * std::chrono::duration<double>(rtt).count(); }
+  void run(std::chrono::milliseconds time) {
+    for (auto end = now + time; now < end; now += 1ms) {
+      const auto limit = window.limit();
+      // Without a limit TCP doubles each round trip until the queue holds as much as the path.
+      const double target =
+          limit ? static_cast<double>(*limit)
+                : std::min(2 * held(), std::max(under_way * (1 + 1.0 / (rtt / 1ms)), 15000.0));
+      under_way = std::max(under_way, target);
+      const double out = std::min(rate, under_way / std::chrono::duration<double>(rtt).count());
+      const double delivered = out * 1e-3;
+      delivered_so_far += delivered;
+      under_way -= delivered;
+      window.see({now, static_cast<std::uint64_t>(delivered_so_far), rtt});
+    }
+  }
+};
+
+TEST(Window, HoldsThePathAndALittleMore) {
+  Path path;
+  EXPECT_FALSE(path.window.limit());
+  path.run(4s);
+  ASSERT_TRUE(path.window.limit());
+  EXPECT_NEAR(static_cast<double>(*path.window.limit()), 25e6 * 0.12, 25e6 * 0.12 * 0.02);
+}
+
+TEST(Window, FollowsAPathThatChanges) {
+  Path path;
+  path.run(4s);
+  path.rate = 50e6;
+  path.run(4s);
+  EXPECT_NEAR(static_cast<double>(*path.window.limit()), 50e6 * 0.12, 50e6 * 0.12 * 0.02);
+  path.rate = 5e6;
+  path.run(4s);
+  EXPECT_NEAR(static_cast<double>(*path.window.limit()), 5e6 * 0.12, 5e6 * 0.12 * 0.02);
+}
+
+TEST(Window, WhatIdleTimesBringDoesNotCount) {
+  Path path;
+  path.run(4s);
+  const auto before = path.window.limit();
+  path.window.idle();
+  path.now += 10s;
+  for (int i = 0; i < 100; ++i) {  // one delivered byte a minute
+    path.now += 60s;
+    path.delivered_so_far += 1;
+    path.window.see({path.now, static_cast<std::uint64_t>(path.delivered_so_far), path.rtt});
+    path.window.idle();
+  }
+  EXPECT_EQ(path.window.limit(), before);
+}
+
+TEST(Window, ShortPathsAreNotBounded) {
+  Path path;
+  path.rtt = 4ms;
+  path.run(4s);
+  EXPECT_FALSE(path.window.limit());
+}
+
+TEST(Window, IsNeverTooSmallToBeUseful) {
+  Path path;
+  path.rate = 1000;
+  path.run(20s);
+  EXPECT_EQ(path.window.limit(), Window::kLeastBytes);
+}
+
+}  // namespace
+}  // namespace hairpin::link
