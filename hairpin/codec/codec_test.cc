@@ -95,6 +95,12 @@ TEST(Golden, NanBlockAndZeroBlock) {
   EXPECT_EQ(hex(encoded(Codec::int4, zeros, 64)), std::string(68, '0'));
 }
 
+TEST(Golden, TheSmallestScaleAndWhatIsBelowIt) {
+  EXPECT_EQ(hex(encoded(Codec::int8, {-0x1p-127f}, 1)), "000000");
+  EXPECT_EQ(hex(encoded(Codec::int8, {0x1p-127f + kSmallest}, 1)), "800001");
+  EXPECT_EQ(hex(encoded(Codec::int4, {-0x1p-126f, 0x1p-124f}, 2)), "80004f");
+}
+
 TEST(Size, IsWhatTheShapeSays) {
   EXPECT_EQ(encoded_size(Codec::fp32, 3, 70), 840u);
   EXPECT_EQ(encoded_size(Codec::bf16, 3, 70), 420u);

@@ -3,28 +3,24 @@
 #include <array>
 
 #include "hairpin/base/check.h"
+#include "hairpin/codec/codec.h"
 #include "hairpin/tensor/convert.h"
 
 namespace hairpin::pipeline {
-namespace {
-
-DType stored_as(wire::Codec codec) {
-  switch (codec) {
-    case wire::Codec::fp32: return DType::f32;
-    case wire::Codec::bf16: return DType::bf16;
-  }
-  HAIRPIN_CHECK(false, "codec {} has no encoding", static_cast<int>(codec));
-}
-
-}  // namespace
 
 Bytes encode(const Tensor& tensor, wire::Codec codec) {
-  return to_bytes(tensor.contiguous(), stored_as(codec));
+  HAIRPIN_CHECK(tensor.dim() == 2, "a tensor of {} dims has no rows to encode", tensor.dim());
+  const Tensor rows = tensor.contiguous();
+  const auto columns = static_cast<std::uint32_t>(rows.size(1));
+  Bytes payload(codec::encoded_size(codec, static_cast<std::uint32_t>(rows.size(0)), columns));
+  codec::encode(codec, fp32_span(rows), columns, payload);
+  return payload;
 }
 
-Tensor decode(ByteSpan payload, wire::Codec codec, std::int64_t rows, std::int64_t columns) {
-  Tensor tensor = empty_fp32(std::array{rows, columns});
-  copy_from_bytes(tensor, payload, stored_as(codec));
+Result<Tensor> decode(ByteSpan payload, wire::Codec codec, std::uint32_t rows,
+                      std::uint32_t columns) {
+  Tensor tensor = empty_fp32(std::array<std::int64_t, 2>{rows, columns});
+  HAIRPIN_CHECK_OK(codec::decode(codec, payload, columns, fp32_span(tensor)));
   return tensor;
 }
 

@@ -1,18 +1,21 @@
-// Activations and gradients as a codec's payload, and back.
+// Tensors as a codec's payload, and back: hairpin/codec behind LibTorch's tensors.
 #pragma once
 
 #include <cstdint>
 
 #include "hairpin/base/bytes.h"
+#include "hairpin/base/result.h"
 #include "hairpin/tensor/tensor.h"
 #include "hairpin/wire/message.h"
 
 namespace hairpin::pipeline {
 
-// fp32: 4 bytes an element, exact. bf16: 2 bytes, rounded to nearest even.
+// `tensor` is [rows, columns] in fp32; codec/codec.h says what each codec keeps of it.
 Bytes encode(const Tensor& tensor, wire::Codec codec);
 
-// The inverse, [rows, columns] in fp32. `payload` has the size that wire/frame.h has checked.
-Tensor decode(ByteSpan payload, wire::Codec codec, std::int64_t rows, std::int64_t columns);
+// The inverse, [rows, columns] in fp32. Errors (ErrorKind::peer): a payload of another size, or one
+// that no encoder writes.
+Result<Tensor> decode(ByteSpan payload, wire::Codec codec, std::uint32_t rows,
+                      std::uint32_t columns);
 
 }  // namespace hairpin::pipeline

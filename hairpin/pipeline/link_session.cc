@@ -106,8 +106,9 @@ Result<void> LinkSession::accept_tensor(const wire::TensorMessage& message) {
   if (mailbox_.waiting() >= options_.max_waiting)
     return peer_error("the peer sent more tensors than the schedule has in flight ({})",
                       options_.max_waiting);
-  if (!fan_out(tag, decode(message.payload, message.codec, message.shape[0], message.shape[1])))
-    return peer_error("the peer sent the {} twice", tag_text(tag));
+  HAIRPIN_TRY(const Tensor tensor,
+              decode(message.payload, message.codec, message.shape[0], message.shape[1]));
+  if (!fan_out(tag, tensor)) return peer_error("the peer sent the {} twice", tag_text(tag));
   return {};
 }
 

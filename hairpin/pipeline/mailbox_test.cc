@@ -1,15 +1,12 @@
-// Mailboxes, and the codecs of what goes through them.
+// Mailboxes and the tags of what goes through them.
 #include "hairpin/pipeline/mailbox.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <thread>
 
 #include "hairpin/pipeline/channel.h"
-#include "hairpin/pipeline/codec.h"
-#include "hairpin/tensor/convert.h"
 
 namespace hairpin::pipeline {
 namespace {
@@ -80,30 +77,6 @@ TEST(Mailbox, AFailureIsHeardEvenByWhoseTensorIsThere) {
 
 TEST(Tag, IsNamedForPeople) {
   EXPECT_EQ(tag_text(kTag), "gradient of step 3, microbatch 2, domain 0, boundary 1");
-}
-
-TEST(Codec, Fp32IsExact) {
-  const Tensor tensor = at::randn({5, 3});
-  const Bytes payload = encode(tensor, wire::Codec::fp32);
-  EXPECT_EQ(payload.size(), 60u);
-  EXPECT_TRUE(decode(payload, wire::Codec::fp32, 5, 3).equal(tensor));
-}
-
-TEST(Codec, Bf16RoundsToNearestEven) {
-  const std::uint32_t bits[] = {0x3f808000, 0x3f818000, 0x3f808001, 0xc0490fdb};
-  const std::uint32_t want[] = {0x3f800000, 0x3f820000, 0x3f810000, 0xc0490000};
-  Tensor tensor = at::empty({2, 2});
-  for (std::size_t i = 0; i < 4; ++i) fp32_span(tensor)[i] = std::bit_cast<float>(bits[i]);
-  const Bytes payload = encode(tensor, wire::Codec::bf16);
-  EXPECT_EQ(payload.size(), 8u);
-  const Tensor decoded = decode(payload, wire::Codec::bf16, 2, 2);
-  for (std::size_t i = 0; i < 4; ++i)
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(fp32_span(decoded)[i]), want[i]);
-}
-
-TEST(Codec, StridedTensorsAreEncodedRowByRow) {
-  const Tensor tensor = at::randn({3, 5}).t();
-  EXPECT_TRUE(decode(encode(tensor, wire::Codec::fp32), wire::Codec::fp32, 5, 3).equal(tensor));
 }
 
 }  // namespace
