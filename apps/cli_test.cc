@@ -131,5 +131,32 @@ TEST(CliTest, ScheduleSimulatePrintsTheMakespan) {
   EXPECT_EQ(nlohmann::json::parse(ran.out).at("makespan").get<double>(), 46.0);
 }
 
+TEST(CliTest, ScheduleSimulateKeepsACapAndDraws) {
+  const TemporaryDirectory directory;
+  const auto svg = directory / "step.svg", trace = directory / "trace.json";
+  const auto ran = hairpin(
+      "schedule simulate --kind hairpin-adaptive --pp 3 --microbatches 16 --latency 8 --cap "
+      "8,4,4,2 "
+      "--f 2,3 --transfer-up 0.5 --json --svg " +
+      svg.string() + " --trace " + trace.string());
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto peaks = nlohmann::json::parse(ran.out).at("peak_in_flight_by_stage");
+  EXPECT_LE(peaks.at(0).get<int>(), 8);
+  EXPECT_LE(peaks.at(3).get<int>(), 2);
+  EXPECT_TRUE(std::filesystem::exists(svg));
+  EXPECT_TRUE(std::filesystem::exists(trace));
+}
+
+TEST(CliTest, ScheduleCompareMarksWhatACapForbids) {
+  const auto ran = hairpin("schedule compare --pp 3 --microbatches 16 --cap 2 --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto kinds = nlohmann::json::parse(ran.out).at("kinds");
+  ASSERT_EQ(kinds.size(), 3u);
+  EXPECT_FALSE(kinds.at(1).at("legal").get<bool>());
+  EXPECT_TRUE(kinds.at(2).at("legal").get<bool>());
+  EXPECT_THAT(usage_error("schedule compare --pp 3 --microbatches 16 --cap 0"),
+              HasSubstr("too small for one microbatch"));
+}
+
 }  // namespace
 }  // namespace hairpin::apps

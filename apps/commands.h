@@ -10,6 +10,7 @@
 #include "hairpin/base/result.h"
 #include "hairpin/hf/split.h"
 #include "hairpin/schedule/command.h"
+#include "hairpin/schedule/compare.h"
 #include "hairpin/train/evaluate.h"
 #include "hairpin/train/generate.h"
 
@@ -61,8 +62,12 @@ struct AuditLogOptions {
 };
 Result<void> audit_log(const AuditLogOptions& options);
 
-// hairpin schedule show, hairpin schedule simulate
+// hairpin schedule show, hairpin schedule simulate, hairpin schedule compare
+struct ScheduleSimulateOptions : schedule::SimulateOptions {
+  std::filesystem::path svg, trace;  // files to write, if not empty
+};
 Result<void> schedule_show(const schedule::ShowOptions& options);
-Result<void> schedule_simulate(const schedule::SimulateOptions& options);
+Result<void> schedule_simulate(const ScheduleSimulateOptions& options);
+Result<void> schedule_compare(const schedule::CompareOptions& options);
 
 }  // namespace hairpin::apps

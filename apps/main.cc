@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -127,38 +128,80 @@ void add_audit(CLI::App& root, Command& chosen) {
   log->add_flag("--json", options->json, "Print JSON");
 }
 
-template <class Options>
-void add_schedule_options(CLI::App& app, Options& options) {
-  app.add_option("--kind", options.kind, "gpipe, 1f1b or hairpin-1f1b")->required();
-  app.add_option("--pp", options.generate.pp, "Pipeline ranks, the edge included")->required();
-  app.add_option("--microbatches", options.generate.microbatches, "Per domain and step")
-      ->required();
-  app.add_option("--domains", options.generate.domains, "Data-parallel replicas of the cloud")
+void add_layout_options(CLI::App& app, schedule::GenerateOptions& options) {
+  app.add_option("--pp", options.pp, "Pipeline ranks, the edge included")->required();
+  app.add_option("--microbatches", options.microbatches, "Per domain and step")->required();
+  app.add_option("--domains", options.domains, "Data-parallel replicas of the cloud")
       ->capture_default_str();
-  app.add_option("--edges", options.generate.edges, "Data-parallel replicas of the edge")
+  app.add_option("--edges", options.edges, "Data-parallel replicas of the edge")
       ->capture_default_str();
-  app.add_flag("--json", options.json, "Print JSON");
+  using schedule::Shape;
+  app.add_option("--shape", options.shape, "line or hairpin; only gpipe is both")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Shape>{{"line", Shape::line}, {"hairpin", Shape::hairpin}}));
+  app.add_flag("--split-backward", options.split_backward,
+               "Input gradients first, weights' gradients in waiting time");
+  app.add_option("--cap", options.in_flight_cap,
+                 "Most microbatches in flight: for all stages or one each")
+      ->type_name("N,...")
+      ->delimiter(',');
+  app.add_option("--pending-weights", options.pending_weights_cap,
+                 "Most weights' gradients put off: for all stages or one each")
+      ->type_name("N,...")
+      ->delimiter(',');
 }
+
+void add_time_options(CLI::App& app, schedule::TimeOptions& options) {
+  app.add_option("--latency", options.latency, "One way, between edge and cloud")
+      ->capture_default_str();
+  app.add_option("--fs", options.fs, "Time of a head forward");
+  app.add_option("--fe", options.fe, "Time of a tail forward with loss");
+  app.add_option("--bs", options.bs, "Time of a tail backward");
+  app.add_option("--be", options.be, "Time of a head backward");
+  app.add_option("--f", options.f, "Time of a cloud stage's forward: for all or one each")
+      ->type_name("TIME,...")
+      ->delimiter(',');
+  app.add_option("--b", options.b, "Time of a cloud stage's backward: for all or one each")
+      ->type_name("TIME,...")
+      ->delimiter(',');
+  app.add_option("--weight-share", options.weight_share,
+                 "Part of a backward that makes weights' gradients")
+      ->capture_default_str();
+  app.add_option("--transfer-up", options.transfer_up,
+                 "Time that one microbatch's crossing keeps the link to the cloud busy");
+  app.add_option("--transfer-down", options.transfer_down, "The same to the edge");
+  app.add_option("--bytes", options.bytes, "Of one microbatch's crossing, with a bandwidth");
+  app.add_option("--bandwidth-up", options.bandwidth_up, "To the cloud, bytes per unit of time");
+  app.add_option("--bandwidth-down", options.bandwidth_down, "To the edge");
+}
+
+constexpr const char* kKinds = "gpipe, 1f1b, zb-h1, hairpin-1f1b or hairpin-adaptive";
 
 void add_schedule(CLI::App& root, Command& chosen) {
   auto& group = add_group(root, "schedule", "Look at pipeline schedules without running one");
 
   const auto [show, shown] =
       add_command(group, chosen, "show", "Print each rank's ops in order", &schedule_show);
-  add_schedule_options(*show, *shown);
+  show->add_option("--kind", shown->kind, kKinds)->required();
+  add_layout_options(*show, shown->generate);
+  add_time_options(*show, shown->times);
   show->add_flag("--logical", shown->logical, "The logical stages, before the edge's two merge");
+  show->add_flag("--json", shown->json, "Print JSON");
 
   const auto [simulate, simulated] = add_command(
       group, chosen, "simulate", "Print makespan, bubble and ops in flight", &schedule_simulate);
-  add_schedule_options(*simulate, *simulated);
-  simulate->add_option("--latency", simulated->latency, "One way, between edge and cloud")
-      ->capture_default_str();
-  simulate->add_option("--fs", simulated->fs, "Time of a head forward");
-  simulate->add_option("--fe", simulated->fe, "Time of a tail forward with loss");
-  simulate->add_option("--bs", simulated->bs, "Time of a tail backward");
-  simulate->add_option("--be", simulated->be, "Time of a head backward");
-  simulate->add_option("--f", simulated->f, "Time of a cloud stage's forward");
-  simulate->add_option("--b", simulated->b, "Time of a cloud stage's backward");
+  simulate->add_option("--kind", simulated->kind, kKinds)->required();
+  add_layout_options(*simulate, simulated->generate);
+  add_time_options(*simulate, simulated->times);
+  simulate->add_flag("--json", simulated->json, "Print JSON");
+  simulate->add_option("--svg", simulated->svg, "Draw the step as FILE.svg or FILE.html");
+  simulate->add_option("--trace", simulated->trace, "Write the step as a Chrome trace");
+
+  const auto [compare, compared] =
+      add_command(group, chosen, "compare", "Print all kinds side by side", &schedule_compare);
+  add_layout_options(*compare, compared->generate);
+  add_time_options(*compare, compared->times);
+  compare->add_flag("--json", compared->json, "Print JSON");
 }
 
 void add_commands(CLI::App& root, Command& chosen) {

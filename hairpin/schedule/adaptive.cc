@@ -21,9 +21,9 @@ namespace {
 
 using enum EdgeOp;
 
-// Ops that all runs of a search may schedule together, about: it bounds the search's time. Every
-// search makes at least kFewestRuns.
-constexpr std::size_t kSearchOps = 300'000, kFewestRuns = 12;
+// Ops that all runs of a search may schedule together, about, and how many runs it makes at the
+// least and at the most: they bound the search's time.
+constexpr std::size_t kSearchOps = 300'000, kFewestRuns = 12, kMostRuns = 240;
 
 // The preferences that between them were within 0.3 % of all 24, over seeded times, links and caps;
 // the best single ones first.
@@ -40,8 +40,11 @@ struct Manner {
 constexpr Manner kManners[] = {{0, 1}, {1, 1}, {2, 1}, {0, 0.5}};
 
 constexpr int kNoLimit = 0;
-constexpr int kScales[] = {kNoLimit, 2, 1};            // depths, in round trips
-constexpr int kFineScales[] = {1, 2, 3, 4, kNoLimit};  // for `depth_needed`
+// How deep a run may go: round trips, and microbatches on top.
+struct Depth {
+  int scale, slack;
+};
+constexpr Depth kDepths[] = {{kNoLimit, 0}, {2, 0}, {1, 3}, {1, 0}};
 
 struct Try {
   ListRules rules;
@@ -73,7 +76,7 @@ class Search {
           flow_.scaled_period * static_cast<std::int64_t>(thirds) / (3 * ranks));
     }
     const std::size_t ops = OpIndex(layout).size();
-    runs_left_ = std::max(search_ops / ops, kFewestRuns);
+    runs_left_ = std::clamp(search_ops / ops, kFewestRuns, kMostRuns);
   }
 
   const Costs& costs() const { return costs_; }
@@ -92,15 +95,15 @@ class Search {
     return found;
   }
 
-  // The rules with each stage SCALE round trips deep, plus SLACK.
-  Try attempt(const std::array<EdgeOp, 4>& preference, const Manner& manner, int scale,
-              int slack = 0) const {
+  Try attempt(const std::array<EdgeOp, 4>& preference, const Manner& manner,
+              const Depth& depth) const {
     Try made{.rules = {.preference = preference, .patience = manner.patience},
              .thirds = manner.thirds};
     for (int stage = 0; stage < layout_.num_stages(); ++stage)
       made.rules.depth.push_back(
-          scale == kNoLimit ? cap(stage)
-                            : std::min(cap(stage), depth_of(layout_, flow_, stage, scale) + slack));
+          depth.scale == kNoLimit
+              ? cap(stage)
+              : std::min(cap(stage), depth_of(layout_, flow_, stage, depth.scale) + depth.slack));
     made.rules.pending = caps_.pending_weights;
     return made;
   }
@@ -138,11 +141,11 @@ class Best {
 };
 
 void try_rules(Search& search, Best& best) {
-  for (const int scale : kScales)
+  for (const Depth& depth : kDepths)
     for (const Manner& manner : kManners)
       for (const auto& preference : kPreferences) {
         if (!search.may_run()) return;
-        const Try attempt = search.attempt(preference, manner, scale);
+        const Try attempt = search.attempt(preference, manner, depth);
         best.offer(search.run(attempt), attempt);
       }
 }
@@ -163,16 +166,20 @@ void descend(Search& search, Best& best) {
   }
 }
 
+Best search_all(Search& search) {
+  Best best;
+  try_rules(search, best);
+  descend(search, best);
+  return best;
+}
+
 // The best order with whole backwards, in its split form, so that splitting makes nothing slower.
 Schedule best_whole_split(const Schedule& layout, const Times& times, const Caps& caps,
                           std::size_t search_ops) {
   Schedule whole = layout;
   whole.split_backward.clear();
   Search search(whole, times, caps, search_ops);
-  Best best;
-  try_rules(search, best);
-  descend(search, best);
-  whole.ranks = std::move(best.found().ranks);
+  whole.ranks = std::move(search_all(search).found().ranks);
   return split_weights(whole, search.costs(), caps.pending_weights);
 }
 
@@ -183,13 +190,11 @@ Schedule hairpin_adaptive(const Schedule& layout, const Times& times, const Caps
   const bool split = !layout.split_backward.empty();
   const std::size_t search_ops = split ? kSearchOps / 2 : kSearchOps;
   Search search(layout, times, caps, search_ops);
-  Best best;
+  Best best = search_all(search);
   const auto offer = [&](const Schedule& other) {
     const Replay timed = replay(other, search.costs());
     best.offer({other.ranks, timed.makespan, timed.step, peak_in_flight(other).stage}, {});
   };
-  try_rules(search, best);
-  descend(search, best);
   if (split) offer(best_whole_split(layout, times, caps, search_ops));
   for (const Schedule& other : others) offer(other);
   Schedule made = layout;
@@ -198,23 +203,27 @@ Schedule hairpin_adaptive(const Schedule& layout, const Times& times, const Caps
 }
 
 std::optional<std::vector<int>> depth_needed(const Schedule& layout, const Times& times,
-                                             const Caps& caps, double factor) {
-  const Caps uncapped{.in_flight = {}, .pending_weights = caps.pending_weights};
-  Search search(layout, times, uncapped);
-  const auto bound = lower_bound(layout, search.costs());
-  HAIRPIN_CHECK(bound.has_value(), "{}", bound.error().message);
-  std::optional<std::vector<int>> least;
-  const auto total = [](const std::vector<int>& peak) {
-    return std::accumulate(peak.begin(), peak.end(), 0LL);
+                                             const std::vector<int>& pending_weights,
+                                             double factor) {
+  // What the search finds when no stage may hold more than CAP microbatches.
+  const auto found_within = [&](int cap) -> std::optional<std::vector<int>> {
+    const Caps caps{std::vector<int>(layout.position_of_stage.size(), cap), pending_weights};
+    Search search(layout, times, caps);
+    const auto bound = lower_bound(layout, search.costs());
+    HAIRPIN_CHECK(bound.has_value(), "{}", bound.error().message);
+    const Found found = std::move(search_all(search).found());
+    return found.makespan <= factor * *bound ? std::optional(found.peak) : std::nullopt;
   };
-  for (const int scale : kFineScales)
-    for (const int slack : {0, 1, 2, 4})
-      for (const auto& preference : kPreferences) {
-        const Found found = search.run(search.attempt(preference, kManners[0], scale, slack));
-        if (found.makespan > factor * *bound) continue;
-        if (!least || total(found.peak) < total(*least)) least = found.peak;
-      }
-  return least;
+  int low = 1, high = layout.microbatches * layout.domains;
+  auto needed = found_within(high);
+  while (needed && low < high) {
+    const int middle = low + (high - low) / 2;
+    if (auto found = found_within(middle))
+      needed = std::move(found), high = middle;
+    else
+      low = middle + 1;
+  }
+  return needed;
 }
 
 }  // namespace hairpin::schedule

@@ -26,10 +26,11 @@ struct Caps {
 Schedule hairpin_adaptive(const Schedule& layout, const Times& times, const Caps& caps,
                           const std::vector<Schedule>& others);
 
-// The peaks in flight by stage of the shallowest order that the same search finds without a cap on
-// microbatches in flight and whose makespan is at most FACTOR x the lower bound; nothing if it
-// finds none.
+// The peaks in flight by stage of the order that the same search finds under the lowest cap on
+// microbatches in flight, one for all stages, that lets it come within FACTOR x the lower bound; by
+// bisection. Nothing if it can't without a cap.
 std::optional<std::vector<int>> depth_needed(const Schedule& layout, const Times& times,
-                                             const Caps& caps, double factor);
+                                             const std::vector<int>& pending_weights,
+                                             double factor);
 
 }  // namespace hairpin::schedule

@@ -148,6 +148,43 @@ TEST(Checker, HoldsEveryStageToItsCap) {
               HasSubstr("caps on microbatches in flight were given for 2 of 4 stages"));
 }
 
+// Two ranks, the second one's backward split.
+Schedule split_line(const std::string& second) {
+  Schedule s = generate("1f1b", {2, 2}).value();
+  s.split_backward = {false, true};
+  return with_list(s, 1, second);
+}
+
+TEST(Checker, ASplitBackwardHasBothPartsOnceInOrder) {
+  EXPECT_EQ(refusal(split_line("F1 Bi1 F2 Bw1 Bi2 Bw2")), "accepted");
+  EXPECT_EQ(refusal(split_line("F1 Bi1 F2 Bi2 Bw1 Bw2")), "accepted");
+  EXPECT_EQ(refusal(split_line("F1 Bi1 F2 Bi2 Bw1")), "Bw2 is missing on rank 1");
+  EXPECT_EQ(refusal(split_line("F1 Bi1 F2 Bi2 Bw1 Bw2 Bw1")), "Bw1 on rank 1 stands twice");
+  EXPECT_EQ(refusal(split_line("F1 Bi1 F2 Bi2 Bw2 Bw1")),
+            "Bw1 on rank 1 stands after Bw2; weights' gradients are added in ascending order");
+  EXPECT_EQ(refusal(split_line("F1 Bw1 Bi1 F2 Bi2 Bw2")),
+            "the 1f1b schedule deadlocks: Bw1 on rank 1 waits for Bi1 on rank 1, which stands "
+            "after Bw1 there");
+}
+
+TEST(Checker, AStageIsWholeOrSplit) {
+  Schedule s = split_line("F1 Bi1 F2 Bw1 Bi2 Bw2");
+  s.ranks[1][1].kind = OpKind::backward;
+  EXPECT_EQ(refusal(s), "B1 stands on rank 1, but the backward of stage 1 is split");
+  s = split_line("F1 Bi1 F2 Bw1 Bi2 Bw2");
+  s.split_backward = {};
+  EXPECT_EQ(refusal(s), "Bi1 stands on rank 1, but the backward of stage 1 is whole");
+  s.split_backward = {true};
+  EXPECT_EQ(refusal(s), "the schedule says of 1 stages whether they are split, but has 2");
+}
+
+TEST(Checker, HoldsPendingWeightsToTheirCap) {
+  const Schedule s = split_line("F1 Bi1 F2 Bi2 Bw1 Bw2");
+  EXPECT_EQ(refusal(s, {.in_flight_cap = {2, 1}, .pending_weights_cap = {1, 2}}), "accepted");
+  EXPECT_EQ(refusal(s, {.pending_weights_cap = {1, 1}}),
+            "Bi2 on rank 1 makes 2 pending weight gradients on stage 1, whose cap is 1");
+}
+
 TEST(Checker, RefusesAnUnsoundLayout) {
   const Schedule good = hairpin(3, 4);
   Schedule s = good;

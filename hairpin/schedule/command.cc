@@ -1,11 +1,14 @@
 #include "hairpin/schedule/command.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "hairpin/schedule/advice.h"
 #include "hairpin/schedule/bound.h"
-#include "hairpin/schedule/costs.h"
+#include "hairpin/schedule/explain.h"
 #include "hairpin/schedule/logical.h"
 #include "hairpin/schedule/notation.h"
 #include "hairpin/schedule/simulate.h"
@@ -24,6 +27,8 @@ Result<std::string> show_logical(const ShowOptions& options) {
     return bad_input(
         "schedule {} has no logical edge stages to show; --logical goes with hairpin-1f1b",
         options.kind);
+  if (options.generate.split_backward)
+    return bad_input("--logical shows whole backwards; leave --split-backward out");
   if (options.generate.domains != 1)
     return bad_input("--logical shows one domain, got {}; leave --domains out",
                      options.generate.domains);
@@ -39,79 +44,99 @@ Result<std::string> show_logical(const ShowOptions& options) {
   return show_lists(logical.ranks, labels, notation, options.json);
 }
 
-// The times asked for, over the defaults.
-Result<Costs> costs_of(const Schedule& schedule, const SimulateOptions& options) {
-  Costs costs = unit_costs(schedule);
-  costs.link.latency = options.latency;
-  const bool hairpin = schedule.is_hairpin();
-  if (!hairpin)
-    for (const auto& [name, time] : {std::pair("fs", options.fs), std::pair("fe", options.fe),
-                                     std::pair("bs", options.bs), std::pair("be", options.be)})
-      if (time)
-        return bad_input(
-            "--{} is a time of an edge, which {} on a line of ranks has not; give --f and --b",
-            name, schedule.kind);
-  if (!hairpin && options.latency != 0)
-    return bad_input(
-        "--latency is between edge and cloud, which {} on a line of ranks has not; leave it out",
-        schedule.kind);
-  std::fill(costs.forward.begin() + hairpin, costs.forward.end() - hairpin, options.f.value_or(2));
-  std::fill(costs.backward.begin() + hairpin, costs.backward.end() - hairpin,
-            options.b.value_or(4));
-  if (hairpin) {
-    costs.forward.front() = options.fs.value_or(1);
-    costs.forward.back() = options.fe.value_or(1);
-    costs.backward.front() = options.be.value_or(2);
-    costs.backward.back() = options.bs.value_or(2);
-  }
-  return costs;
+// A schedule made for its times, and what they come to.
+struct Made {
+  Costs costs;
+  Schedule schedule;
+  Simulation simulation;
+};
+
+Result<Made> make(const SimulateOptions& options) {
+  Made made;
+  HAIRPIN_TRY(const Schedule layout, layout_of(options.kind, options.generate));
+  HAIRPIN_TRY(made.costs, to_costs(layout, options.times));
+  HAIRPIN_TRY(made.schedule, generate_for(options.kind, options.generate, made.costs));
+  HAIRPIN_TRY(made.simulation, simulate(made.schedule, made.costs));
+  return made;
 }
 
-std::string report_json(const SimulateOptions& options, const Schedule& schedule,
-                        const Simulation& s, double bound) {
+std::string report_json(const SimulateOptions& options, const Made& made, double bound,
+                        const std::vector<Improvement>& improved) {
+  const Simulation& s = made.simulation;
   nlohmann::ordered_json report = {{"kind", options.kind},
                                    {"pp", options.generate.pp},
                                    {"microbatches", options.generate.microbatches},
                                    {"domains", options.generate.domains},
-                                   {"edges", schedule.edge_ranks},
-                                   {"latency", options.latency},
+                                   {"edges", made.schedule.edge_ranks},
+                                   {"latency", options.times.latency},
                                    {"makespan", s.makespan},
+                                   {"step", s.step},
                                    {"lower_bound", bound},
                                    {"mean_bubble", s.mean_bubble},
                                    {"busy", s.busy},
                                    {"bubble", s.bubble},
                                    {"peak_in_flight", s.peak_in_flight.rank},
-                                   {"peak_in_flight_by_stage", s.peak_in_flight.stage}};
+                                   {"peak_in_flight_by_stage", s.peak_in_flight.stage},
+                                   {"pending_weights_by_stage", s.peak_in_flight.pending_weights},
+                                   {"link_busy_up", s.link_busy_up},
+                                   {"link_busy_down", s.link_busy_down},
+                                   {"critical_path", nlohmann::ordered_json::object()},
+                                   {"advice", advice(improved, s.step)},
+                                   {"improvements", nlohmann::ordered_json::object()}};
+  for (const auto& [name, share] : path_shares(made.schedule, s))
+    report["critical_path"][name] = share;
+  for (const Improvement& one : improved) report["improvements"][one.what] = one.step;
   return report.dump() + "\n";
 }
 
-std::string report_text(const Schedule& schedule, const Simulation& s, double bound) {
-  std::string text = fmt::format("{}: makespan {:g}, lower bound {:g}, mean bubble {:.1f} %\n",
-                                 schedule.kind, s.makespan, bound, 100 * s.mean_bubble);
-  const auto labels = rank_labels(schedule);
+std::string ranks_text(const Made& made) {
+  const Simulation& s = made.simulation;
+  const auto labels = rank_labels(made.schedule);
   std::size_t width = 0;
   for (const auto& label : labels) width = std::max(width, label.size());
+  std::string text;
   for (std::size_t rank = 0; rank < labels.size(); ++rank)
     text += fmt::format("{:<{}}  busy {:g}, bubble {:.1f} %, peak in flight {}\n", labels[rank],
                         width, s.busy[rank], 100 * s.bubble[rank], s.peak_in_flight.rank[rank]);
+  if (!made.schedule.split_backward.empty())
+    text += fmt::format("pending weights by stage: {}\n",
+                        fmt::join(s.peak_in_flight.pending_weights, " "));
   return text;
+}
+
+std::string report_text(const Made& made, double bound, const std::vector<Improvement>& improved) {
+  const Simulation& s = made.simulation;
+  std::string text =
+      fmt::format("{}: makespan {:g}, step {:g}, lower bound {:g}, mean bubble {:.1f} %\n",
+                  made.schedule.kind, s.makespan, s.step, bound, 100 * s.mean_bubble);
+  text += ranks_text(made) + busy_line(made.schedule, s) + "\ncritical path:";
+  const char* separator = " ";
+  for (const auto& [name, share] : path_shares(made.schedule, s))
+    text += fmt::format("{}{} {:.0f} %", std::exchange(separator, ", "), name, 100 * share);
+  return text + "\n" + advice(improved, s.step) + "\n";
 }
 
 }  // namespace
 
 Result<std::string> show(const ShowOptions& options) {
-  HAIRPIN_TRY(const Schedule schedule, generate(options.kind, options.generate));
+  HAIRPIN_TRY(const Schedule layout, layout_of(options.kind, options.generate));
   if (options.logical) return show_logical(options);
+  HAIRPIN_TRY(const Costs costs, to_costs(layout, options.times));
+  HAIRPIN_TRY(const Schedule schedule, generate_for(options.kind, options.generate, costs));
   return show_lists(schedule.ranks, rank_labels(schedule), Notation(schedule), options.json);
 }
 
 Result<std::string> simulate_report(const SimulateOptions& options) {
-  HAIRPIN_TRY(const Schedule schedule, generate(options.kind, options.generate));
-  HAIRPIN_TRY(const Costs costs, costs_of(schedule, options));
-  HAIRPIN_TRY(const Simulation simulation, simulate(schedule, costs));
-  HAIRPIN_TRY(const double bound, lower_bound(schedule, costs));
-  return options.json ? report_json(options, schedule, simulation, bound)
-                      : report_text(schedule, simulation, bound);
+  HAIRPIN_TRY(const Made made, make(options));
+  HAIRPIN_TRY(const double bound, lower_bound(made.schedule, made.costs));
+  HAIRPIN_TRY(const auto improved, improvements(options.kind, options.generate, made.costs));
+  return options.json ? report_json(options, made, bound, improved)
+                      : report_text(made, bound, improved);
+}
+
+Result<Timeline> simulate_timeline(const SimulateOptions& options) {
+  HAIRPIN_TRY(const Made made, make(options));
+  return timeline_of(made.schedule, made.costs, made.simulation);
 }
 
 }  // namespace hairpin::schedule

@@ -79,33 +79,41 @@ TEST(SimulateReport, EdgeReplicas) {
 }
 
 TEST(SimulateReport, Text) {
-  EXPECT_EQ(simulate_report({.kind = "hairpin-1f1b", .generate = {2, 64}, .latency = 1.5}).value(),
-            "hairpin-1f1b: makespan 396, lower bound 390, mean bubble 3.0 %\n"
-            "edge     busy 384, bubble 3.0 %, peak in flight 4\n"
-            "cloud 1  busy 384, bubble 3.0 %, peak in flight 2\n");
+  EXPECT_EQ(
+      simulate_report({.kind = "hairpin-1f1b", .generate = {2, 64}, .times = {.latency = 1.5}})
+          .value(),
+      "hairpin-1f1b: makespan 396, step 396, lower bound 390, mean bubble 3.0 %\n"
+      "edge     busy 384, bubble 3.0 %, peak in flight 4\n"
+      "cloud 1  busy 384, bubble 3.0 %, peak in flight 2\n"
+      "edge busy 97 %, the edge waits 3 %\n"
+      "critical path: cloud 1 95 %, edge 2 %, latency 2 %\n"
+      "a cloud twice as fast would help most: step 396 -> 389 (-2 %)\n");
 }
 
 TEST(SimulateReport, EachTimeGoesToItsOp) {
   // One microbatch passes every op once, so its makespan is the sum of all times and crossings.
-  SimulateOptions options{.kind = "hairpin-1f1b", .generate = {3, 1}, .latency = 1e6, .json = true};
-  options.fs = 1, options.fe = 10, options.bs = 100, options.be = 1000;
-  options.f = 1e4, options.b = 1e5;
+  SimulateOptions options{
+      .kind = "hairpin-1f1b", .generate = {3, 1}, .times = {.latency = 1e6}, .json = true};
+  options.times.fs = 1, options.times.fe = 10, options.times.bs = 100, options.times.be = 1000;
+  options.times.f = {1e4}, options.times.b = {1e5};
   const json report = json::parse(simulate_report(options).value());
   EXPECT_EQ(report.at("makespan"), 4e6 + 2e5 + 2e4 + 1111);
   EXPECT_EQ(report.at("busy"), json({1111, 1.1e5, 1.1e5}));
-  options.generate.microbatches = 64, options.be = 0;  // only the head's backward gets cheaper
+  options.generate.microbatches = 64,
+  options.times.be = 0;  // only the head's backward gets cheaper
   EXPECT_EQ(json::parse(simulate_report(options).value()).at("busy")[0], 64 * 111);
 }
 
 TEST(SimulateReport, ALineOfRanks) {
   SimulateOptions options{.kind = "1f1b", .generate = {2, 3}, .json = true};
-  options.f = 1, options.b = 1;
+  options.times.f = {1}, options.times.b = {1};
   EXPECT_EQ(json::parse(simulate_report(options).value()).at("makespan"), 8);
-  options.latency = 1;
-  EXPECT_THAT(refusal(simulate_report(options)), HasSubstr("--latency is between edge and cloud"));
-  options.latency = 0, options.bs = 2;
+  options.times.latency = 1;
+  EXPECT_THAT(refusal(simulate_report(options)),
+              HasSubstr("--latency and transfers are between edge and cloud"));
+  options.times.latency = 0, options.times.bs = 2;
   EXPECT_THAT(refusal(simulate_report(options)), HasSubstr("--bs is a time of an edge"));
-  options.bs.reset(), options.f = -1;
+  options.times.bs.reset(), options.times.f = {-1};
   EXPECT_THAT(refusal(simulate_report(options)), HasSubstr("not negative"));
   options.kind = "1f1";
   EXPECT_THAT(refusal(simulate_report(options)), HasSubstr("did you mean \"1f1b\"?"));

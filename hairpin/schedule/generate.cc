@@ -84,17 +84,25 @@ Result<void> check_edges(std::string_view kind, Shape shape, const GenerateOptio
   return {};
 }
 
-Result<void> check_caps(std::string_view kind, const Schedule& layout, const char* what,
-                        const std::vector<int>& caps) {
-  if (!caps.empty() && caps.size() != layout.position_of_stage.size())
-    return bad_input("schedule {} has {} stages, but {} caps on {} were given", kind,
-                     layout.num_stages(), caps.size(), what);
-  for (std::size_t stage = 0; stage < caps.size(); ++stage)
-    if (caps[stage] < 1)
+Shape shape_of(std::string_view kind, const GenerateOptions& options) {
+  return options.shape.value_or(kind.starts_with("hairpin-") ? Shape::hairpin : Shape::line);
+}
+
+// CAPS as one number a stage; empty stays empty.
+Result<void> spread_caps(std::string_view kind, const Schedule& layout, const char* what,
+                         std::vector<int>& caps) {
+  const std::size_t stages = layout.position_of_stage.size();
+  for (const int cap : caps)
+    if (cap < 1)
       return bad_input(
-          "schedule {}: the cap of stage {} on {} is {}, too small for one microbatch; give 1 or "
-          "more",
-          kind, stage, what, caps[stage]);
+          "schedule {}: a cap on {} is {}, too small for one microbatch; give 1 or more", kind,
+          what, cap);
+  if (caps.size() == 1) caps.resize(stages, caps[0]);
+  if (!caps.empty() && caps.size() != stages)
+    return bad_input(
+        "schedule {} has {} stages, but {} caps on {} were given; give one for all or "
+        "one each",
+        kind, stages, caps.size(), what);
   return {};
 }
 
@@ -119,13 +127,10 @@ Schedule empty_layout(std::string_view kind, Shape shape, const GenerateOptions&
              : empty_hairpin(name.c_str(), o.pp, o.microbatches, {o.domains, o.edges});
 }
 
-// Pending weights' gradients by stage. zb-h1's rank r has r fewer microbatches in flight than rank
-// 0 and may keep as many weights' gradients more, one of them being worked on.
-std::vector<int> pending_caps(std::string_view kind, const Schedule& layout,
-                              const GenerateOptions& o) {
-  std::vector<int> caps = o.pending_weights_cap;
-  if (caps.empty()) caps.assign(layout.position_of_stage.size(), o.pp);
-  for (std::size_t stage = 0; kind == "zb-h1" && stage < caps.size(); ++stage)
+// zb-h1's rank r has r fewer microbatches in flight than rank 0 and may keep as many weights'
+// gradients more, one of them being worked on.
+std::vector<int> zero_bubble_caps(std::vector<int> caps) {
+  for (std::size_t stage = 0; stage < caps.size(); ++stage)
     caps[stage] = std::min(caps[stage], static_cast<int>(stage) + 1);
   return caps;
 }
@@ -134,12 +139,13 @@ std::vector<int> pending_caps(std::string_view kind, const Schedule& layout,
 Schedule fixed(std::string_view kind, Shape shape, const GenerateOptions& o, const Costs& costs) {
   Schedule schedule = fixed_order(kind, shape, o);
   if (!o.split_backward && kind != "zb-h1") return schedule;
-  return split_weights(schedule, costs, pending_caps(kind, schedule, o));
+  const std::vector<int>& caps = o.pending_weights_cap;
+  return split_weights(schedule, costs, kind == "zb-h1" ? zero_bubble_caps(caps) : caps);
 }
 
 Schedule adaptive(const Schedule& layout, const GenerateOptions& o, const Times& times,
                   const Costs& costs) {
-  const Caps caps{o.in_flight_cap, pending_caps("hairpin-adaptive", layout, o)};
+  const Caps caps{o.in_flight_cap, o.pending_weights_cap};
   std::vector<Schedule> others;
   for (const char* kind : {"hairpin-1f1b", "gpipe"})
     if (Schedule other = fixed(kind, Shape::hairpin, o, costs);
@@ -161,26 +167,38 @@ Result<void> check_replicas(std::string_view kind, const GenerateOptions& o) {
 
 std::span<const std::string> known_kinds() { return kKnown; }
 
-Result<Schedule> generate(std::string_view kind, const GenerateOptions& options) {
+Result<Schedule> layout_of(std::string_view kind, const GenerateOptions& options) {
   HAIRPIN_CHECK_OK(check_kind(kind));
-  const Shape shape =
-      options.shape.value_or(kind.starts_with("hairpin-") ? Shape::hairpin : Shape::line);
+  const Shape shape = shape_of(kind, options);
   HAIRPIN_CHECK_OK(check_shape(kind, shape));
   HAIRPIN_CHECK_OK(check_counts(kind, shape, options));
   HAIRPIN_CHECK_OK(check_edges(kind, shape, options));
   Schedule layout = empty_layout(kind, shape, options);
   if (options.split_backward || kind == "zb-h1") mark_split(layout);
-  HAIRPIN_CHECK_OK(check_caps(kind, layout, "microbatches in flight", options.in_flight_cap));
-  HAIRPIN_CHECK_OK(check_caps(kind, layout, "pending weights", options.pending_weights_cap));
+  return layout;
+}
+
+Result<GenerateOptions> with_caps_by_stage(std::string_view kind, const Schedule& layout,
+                                           GenerateOptions options) {
+  std::vector<int>& pending = options.pending_weights_cap;
+  if (pending.empty()) pending = {options.pp};
+  HAIRPIN_CHECK_OK(spread_caps(kind, layout, "microbatches in flight", options.in_flight_cap));
+  HAIRPIN_CHECK_OK(spread_caps(kind, layout, "pending weights", pending));
+  return options;
+}
+
+Result<Schedule> generate(std::string_view kind, const GenerateOptions& asked) {
+  HAIRPIN_TRY(const Schedule layout, layout_of(kind, asked));
+  HAIRPIN_TRY(const GenerateOptions options, with_caps_by_stage(kind, layout, asked));
   const Times times = options.times.value_or(unit_times(layout));
   HAIRPIN_TRY(const Costs costs, to_costs(layout, times));
   if (kind == "hairpin-adaptive") {
     HAIRPIN_CHECK_OK(check_replicas(kind, options));
     return adaptive(layout, options, times, costs);
   }
-  Schedule schedule = fixed(kind, shape, options, costs);
-  if (!options.in_flight_cap.empty())
-    HAIRPIN_CHECK_OK(check(schedule, {.in_flight_cap = options.in_flight_cap}));
+  Schedule schedule = fixed(kind, shape_of(kind, options), options, costs);
+  if (options.in_flight_cap.empty()) return schedule;
+  HAIRPIN_CHECK_OK(check(schedule, {.in_flight_cap = options.in_flight_cap}));
   return schedule;
 }
 

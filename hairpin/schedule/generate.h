@@ -28,8 +28,8 @@ struct GenerateOptions {
   // What hairpin-adaptive and the place of a split backward's ops follow; nothing else reads it.
   // Default: `unit_times`, without latency.
   std::optional<Times> times;
-  // By stage, as CheckOptions has them. In flight, default: no cap. Pending weights' gradients of a
-  // split backward, default: pp.
+  // As CheckOptions has them: one number for all stages, or one each. Microbatches in flight,
+  // default: no cap. Pending weights' gradients of a split backward, default: pp.
   std::vector<int> in_flight_cap, pending_weights_cap;
 };
 
@@ -50,5 +50,14 @@ std::span<const std::string> known_kinds();
 // without a microbatch or on a line; a cap below one, times that `to_costs` refuses, a kind of
 // fixed depth that exceeds a cap (with the first op that does).
 Result<Schedule> generate(std::string_view kind, const GenerateOptions& options);
+
+// OPTIONS with its caps in full: one number a stage, the default for pending weights filled in.
+// Error (bad_input): a cap below one, a list of another length.
+Result<GenerateOptions> with_caps_by_stage(std::string_view kind, const Schedule& layout,
+                                           GenerateOptions options);
+
+// The same schedule's layout, its lists empty: what times are given for. Times and caps in OPTIONS
+// aren't read. Errors (bad_input): as `generate`, of what is read.
+Result<Schedule> layout_of(std::string_view kind, const GenerateOptions& options);
 
 }  // namespace hairpin::schedule

@@ -36,6 +36,23 @@ TEST(Notation, NamesTheDomainWhenThereAreSeveral) {
   EXPECT_EQ(parse_op(replicas, 4, "B3.1").value(), (Op{OpKind::backward, 1, 2, 1}));
 }
 
+TEST(Notation, ASplitBackwardHasTwoNames) {
+  const Schedule split =
+      generate("hairpin-1f1b", {.pp = 3, .microbatches = 12, .domains = 2, .split_backward = true})
+          .value();
+  const Notation notation(split);
+  EXPECT_EQ(notation.text({OpKind::backward_input, 3, 9, 1}), "BSi10.1");
+  EXPECT_EQ(notation.text({OpKind::backward_weight, 3, 9, 0}), "BSw10.0");
+  EXPECT_EQ(notation.text({OpKind::backward_weight, 1, 0, 1}), "Bw1.1");
+  EXPECT_EQ(notation.text({OpKind::backward, 0, 0, 1}), "BE1.1");
+  EXPECT_EQ(parse_op(split, 0, "BSw10.1").value(), (Op{OpKind::backward_weight, 3, 9, 1}));
+  EXPECT_EQ(parse_op(split, 1, "Bi2.0").value(), (Op{OpKind::backward_input, 1, 1, 0}));
+  EXPECT_THAT(refusal(split, 1, "B2.0"), HasSubstr("rank 1 has no op called \"B\""));
+  EXPECT_THAT(refusal(split, 0, "BEi2.0"), HasSubstr("rank 0 has no op called \"BEi\""));
+  const Schedule whole = generate("hairpin-1f1b", {3, 12}).value();
+  EXPECT_THAT(refusal(whole, 1, "Bw2"), HasSubstr("rank 1 has no op called \"Bw\""));
+}
+
 TEST(Notation, Refusals) {
   const Schedule one = generate("hairpin-1f1b", {3, 4}).value();
   for (const char* text : {"", "FS", "1", "fs1", "FS1 ", " FS1", "FS1.0", "FS-1", "FS01", "FS+1",

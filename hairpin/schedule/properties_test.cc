@@ -25,10 +25,13 @@ T any(T begin, T end) {
 Schedule any_schedule() {
   const auto [kind, shape] =
       *rc::gen::element(std::pair("gpipe", Shape::line), std::pair("gpipe", Shape::hairpin),
-                        std::pair("1f1b", Shape::line), std::pair("hairpin-1f1b", Shape::hairpin));
+                        std::pair("1f1b", Shape::line), std::pair("zb-h1", Shape::line),
+                        std::pair("hairpin-1f1b", Shape::hairpin));
   const int pp = any(shape == Shape::line ? 1 : 2, 9), m = any(1, 65), domains = any(1, 5);
   const int edges = shape == Shape::line ? 1 : any(1, std::min(m * domains, 6) + 1);
-  const auto schedule = generate(kind, {pp, m, domains, edges, shape});
+  GenerateOptions options{pp, m, domains, edges, shape};
+  options.split_backward = any(0, 2) == 1;
+  const auto schedule = generate(kind, options);
   RC_ASSERT(schedule.has_value());
   return *schedule;
 }
@@ -41,7 +44,7 @@ Costs any_costs(const Schedule& schedule) {
     costs.forward.push_back(time());
     costs.backward.push_back(time());
   }
-  costs.link.latency = time();
+  costs.link = {.latency = time(), .up = {time(), time()}, .down = {time(), time()}};
   return costs;
 }
 
@@ -53,7 +56,9 @@ std::pair<std::size_t, std::size_t> any_place(const Schedule& schedule) {
 
 RC_GTEST_PROP(Properties, TheCheckerAcceptsEveryGeneratedSchedule, ()) {
   const Schedule schedule = any_schedule();
-  const auto ok = check(schedule, {.in_flight_cap = peak_in_flight(schedule).stage});
+  const PeakInFlight peak = peak_in_flight(schedule);
+  const auto ok =
+      check(schedule, {.in_flight_cap = peak.stage, .pending_weights_cap = peak.pending_weights});
   if (!ok) RC_FAIL(ok.error().message);
 }
 
@@ -98,7 +103,9 @@ RC_GTEST_PROP(Properties, EveryOpStandsOnceAndAtItsReplica, ()) {
       if (edge) RC_ASSERT(static_cast<std::size_t>(number) % edges == rank);
     }
   }
-  const int all = 2 * schedule.num_stages() * schedule.microbatches * schedule.domains;
+  int kinds = 2 * schedule.num_stages();
+  for (int stage = 0; stage < schedule.num_stages(); ++stage) kinds += schedule.is_split(stage);
+  const int all = kinds * schedule.microbatches * schedule.domains;
   RC_ASSERT(ops.size() == static_cast<std::size_t>(all));
   RC_ASSERT(total == ops.size());
 }
@@ -111,7 +118,7 @@ RC_GTEST_PROP(Properties, TheTailsForwardAndBackwardAreNeighboursInHairpin1F1B, 
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (ops[i].kind != OpKind::forward || ops[i].stage == 0) continue;
       Op backward = ops[i];
-      backward.kind = OpKind::backward;
+      backward.kind = schedule.backward_of(backward.stage);
       RC_ASSERT(i + 1 < ops.size() && ops[i + 1] == backward);
     }
   }
@@ -146,11 +153,11 @@ RC_GTEST_PROP(Properties, TheCheckerRefusesASwappedOp, ()) {
 RC_GTEST_PROP(Properties, BackwardsAscend, ()) {
   const Schedule schedule = any_schedule();
   for (const auto& ops : schedule.ranks) {
-    std::map<int, std::pair<int, int>> last;  // by stage
+    std::map<std::pair<int, OpKind>, std::pair<int, int>> last;  // by stage and part
     for (const Op& op : ops) {
       if (op.kind == OpKind::forward) continue;
       const std::pair now(op.microbatch, op.domain);
-      const auto [at, first] = last.try_emplace(op.stage, now);
+      const auto [at, first] = last.try_emplace({op.stage, op.kind}, now);
       RC_ASSERT(first || at->second < now);
       at->second = now;
     }
@@ -162,7 +169,8 @@ RC_GTEST_PROP(Properties, SimulatedTimesAreFeasibleAndTight, ()) {
   const Schedule schedule = any_schedule();
   const Costs costs = any_costs(schedule);
   const Simulation s = simulate(schedule, costs).value();
-  std::map<Op, double> end;
+  std::map<Op, double> end, arrival;
+  for (const Crossing& c : s.crossings) arrival[c.op] = c.arrival;
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank)
     for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i)
       end[schedule.ranks[rank][i]] = s.spans[rank][i].end;
@@ -173,13 +181,39 @@ RC_GTEST_PROP(Properties, SimulatedTimesAreFeasibleAndTight, ()) {
       double earliest = i == 0 ? 0 : s.spans[rank][i - 1].end;
       if (const auto source = data_dependency(op, schedule)) {
         const bool cut = is_cut(schedule, source->stage, op.stage);
-        earliest = std::max(earliest, end.at(*source) + (cut ? costs.link.latency : 0));
+        const bool crosses = cut && op.kind != OpKind::backward_weight;
+        earliest = std::max(earliest, crosses ? arrival.at(*source) : end.at(*source));
       }
       RC_ASSERT(s.spans[rank][i].start == earliest);
       RC_ASSERT(s.spans[rank][i].end == earliest + costs.of(op));
       latest = std::max(latest, s.spans[rank][i].end);
     }
   RC_ASSERT(s.makespan == latest);
+}
+
+// The link's directions are queues, seen from outside: in order, one at a time, never idle while
+// something waits.
+RC_GTEST_PROP(Properties, CrossingsQueueForTheirDirection, ()) {
+  const Schedule schedule = any_schedule();
+  const Costs costs = any_costs(schedule);
+  const Simulation s = simulate(schedule, costs).value();
+  std::map<Op, double> end;
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank)
+    for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i)
+      end[schedule.ranks[rank][i]] = s.spans[rank][i].end;
+  double free[2] = {0, 0}, queued[2] = {0, 0};
+  for (const Crossing& c : s.crossings) {
+    const Transfer& transfer = c.up ? costs.link.up : costs.link.down;
+    RC_ASSERT(c.queued == end.at(c.op));
+    RC_ASSERT(c.queued >= queued[c.up]);
+    RC_ASSERT(c.start == std::max(c.queued, free[c.up]));
+    RC_ASSERT(c.end - c.start ==
+              (c.op.kind == OpKind::forward ? transfer.activation : transfer.gradient));
+    RC_ASSERT(c.arrival == c.end + costs.link.latency);
+    free[c.up] = c.end, queued[c.up] = c.queued;
+  }
+  const std::size_t all = static_cast<std::size_t>(schedule.microbatches * schedule.domains);
+  RC_ASSERT(s.crossings.size() == (schedule.is_hairpin() ? 4 * all : 0));
 }
 
 RC_GTEST_PROP(Properties, NoScheduleBeatsTheLowerBound, ()) {

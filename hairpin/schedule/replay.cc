@@ -20,7 +20,9 @@ Replay replay(const Schedule& schedule, const Costs& costs) {
         return loop.arrival(op) <= now ? std::optional(op) : std::nullopt;
       },
       [&result](int rank, const Op&, double start, double end) {
-        result.spans[static_cast<std::size_t>(rank)].push_back({start, end});
+        const auto r = static_cast<std::size_t>(rank);
+        result.order.push_back({r, result.spans[r].size()});
+        result.spans[r].push_back({start, end});
       });
   result.crossings = loop.crossings();
   std::vector<double> last_end;

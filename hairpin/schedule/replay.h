@@ -1,6 +1,7 @@
 // A schedule's lists in time, without the proofs of `check`. Pure, thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "hairpin/schedule/costs.h"
@@ -13,10 +14,15 @@ struct Span {
   double start = 0, end = 0;
 };
 
+struct Place {
+  std::size_t rank = 0, position = 0;  // in the rank's list
+};
+
 struct Replay {
   double makespan = 0;                   // end of the last op
   double step = 0;                       // to the next step's start: `step_time` (boundary.h)
   std::vector<std::vector<Span>> spans;  // spans[rank][i] is when schedule.ranks[rank][i] ran
+  std::vector<Place> order;              // all ops as they started: each after those it waits for
   std::vector<Crossing> crossings;       // by time of queueing
 };
 

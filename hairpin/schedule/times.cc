@@ -5,8 +5,6 @@
 namespace hairpin::schedule {
 namespace {
 
-constexpr double kUnit = 1000;  // microseconds
-
 Result<void> check_time(const char* what, std::int64_t time) {
   if (time >= 0 && time <= kMaxMicroseconds) return {};
   return bad_input("a time of {} is {} us; it must be from 0 to {}", what, time, kMaxMicroseconds);
@@ -27,25 +25,48 @@ Result<Transfer> exact(const TransferTimes& times) {
   return Transfer{static_cast<double>(times.activation), static_cast<double>(times.gradient)};
 }
 
-// Far too long a time becomes one that `to_costs` refuses.
-std::int64_t rounded(double time) {
-  return std::llround(std::fmin(time * kUnit, 2.0 * static_cast<double>(kMaxMicroseconds)));
+double longest(const Costs& costs) {
+  double longest = costs.link.latency;
+  for (const auto* times : {&costs.forward, &costs.backward})
+    for (const double time : *times) longest = std::fmax(longest, time);
+  for (const Transfer& transfer : {costs.link.up, costs.link.down})
+    longest = std::fmax(longest, std::fmax(transfer.activation, transfer.gradient));
+  return longest;
 }
 
-std::vector<std::int64_t> rounded(const std::vector<double>& times) {
-  std::vector<std::int64_t> made;
-  for (const double time : times) made.push_back(rounded(time));
-  return made;
+// Microseconds of a unit: such that the longest time has seven digits, within reason.
+double unit_for(double longest) {
+  double unit = 1;
+  while (longest * unit < 1e6 && unit < 1e15) unit *= 10;
+  while (longest * unit >= 1e7 && unit > 1e-15) unit /= 10;
+  return unit;
 }
 
-TransferTimes rounded(const Transfer& transfer) {
-  return {rounded(transfer.activation), rounded(transfer.gradient)};
-}
+class Rounded {
+ public:
+  explicit Rounded(double unit) : unit_(unit) {}
+  // Far too long a time becomes one that `to_costs` refuses.
+  std::int64_t operator()(double time) const {
+    return std::llround(std::fmin(time * unit_, 2.0 * static_cast<double>(kMaxMicroseconds)));
+  }
+  std::vector<std::int64_t> operator()(const std::vector<double>& times) const {
+    std::vector<std::int64_t> made;
+    for (const double time : times) made.push_back((*this)(time));
+    return made;
+  }
+  TransferTimes operator()(const Transfer& transfer) const {
+    return {(*this)(transfer.activation), (*this)(transfer.gradient)};
+  }
+
+ private:
+  double unit_;
+};
 
 }  // namespace
 
 Times unit_times(const Schedule& layout) {
   const Costs costs = unit_costs(layout);
+  const Rounded rounded(1000);
   return {.forward = rounded(costs.forward), .backward = rounded(costs.backward)};
 }
 
@@ -64,6 +85,7 @@ Result<Costs> to_costs(const Schedule& layout, const Times& times) {
 
 Result<Times> to_times(const Schedule& layout, const Costs& costs) {
   HAIRPIN_CHECK_OK(check_costs(layout, costs));
+  const Rounded rounded(unit_for(longest(costs)));
   Times times{.forward = rounded(costs.forward),
               .backward = rounded(costs.backward),
               .backward_weight = rounded(costs.backward_weight),

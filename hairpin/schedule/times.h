@@ -32,8 +32,9 @@ Times unit_times(const Schedule& layout);
 // kMaxMicroseconds, and what `check_costs` refuses.
 Result<Costs> to_costs(const Schedule& layout, const Times& times);
 
-// Costs in any unit as whole microseconds, a unit being 1000 of them, each rounded to the nearest.
-// Error (bad_input): as `to_costs`.
+// Costs in any unit as whole microseconds, each rounded to the nearest: a unit is taken as that
+// power of ten of them that gives the longest time seven digits, as only ratios count. Error
+// (bad_input): as `to_costs`.
 Result<Times> to_times(const Schedule& layout, const Costs& costs);
 
 // How long a direction is busy with BYTES, rounded up. Error (bad_input): a bandwidth not above

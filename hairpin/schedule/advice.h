@@ -1,0 +1,31 @@
+// What would make a step shorter. Pure, thread-safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hairpin/base/result.h"
+#include "hairpin/schedule/costs.h"
+#include "hairpin/schedule/generate.h"
+
+namespace hairpin::schedule {
+
+struct Improvement {
+  std::string what;  // "half the latency"
+  double step = 0;   // of the same kind of schedule, made anew for it
+};
+
+// The step with twice the bandwidth, half the latency, an edge or a cloud twice as fast, twice the
+// caps on memory: of these what the layout has and pays for, the shortest step first. Errors
+// (bad_input): as `generate` and `simulate`; OPTIONS' times aren't read.
+Result<std::vector<Improvement>> improvements(std::string_view kind, const GenerateOptions& options,
+                                              const Costs& costs);
+
+// "half the latency would help most: step 567 -> 403 (-29 %)", or that none of them gains 1 %.
+std::string advice(const std::vector<Improvement>& improvements, double step);
+
+// The schedule made for these costs.
+Result<Schedule> generate_for(std::string_view kind, GenerateOptions options, const Costs& costs);
+
+}  // namespace hairpin::schedule
