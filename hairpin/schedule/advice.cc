@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hairpin/schedule/adaptive.h"
 #include "hairpin/schedule/simulate.h"
 
 namespace hairpin::schedule {
@@ -83,6 +84,15 @@ Result<std::vector<Improvement>> improvements(std::string_view kind, const Gener
   std::stable_sort(made.begin(), made.end(),
                    [](const Improvement& a, const Improvement& b) { return a.step < b.step; });
   return made;
+}
+
+Result<std::optional<std::vector<int>>> depth_to_be_close(const GenerateOptions& options,
+                                                          const Costs& costs) {
+  constexpr const char* kKind = "hairpin-adaptive";
+  HAIRPIN_TRY(const Schedule layout, layout_of(kKind, options));
+  HAIRPIN_TRY(const Times times, to_times(layout, costs));
+  HAIRPIN_TRY(const GenerateOptions capped, with_caps_by_stage(kKind, layout, options));
+  return depth_needed(layout, times, capped.pending_weights_cap, kClose);
 }
 
 std::string advice(const std::vector<Improvement>& improvements, double step) {

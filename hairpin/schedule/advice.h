@@ -1,6 +1,7 @@
 // What would make a step shorter. Pure, thread-safe.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,15 @@ Result<std::vector<Improvement>> improvements(std::string_view kind, const Gener
 
 // "half the latency would help most: step 567 -> 403 (-29 %)", or that none of them gains 1 %.
 std::string advice(const std::vector<Improvement>& improvements, double step);
+
+// Close enough to the lower bound that depth is no longer what is missing.
+inline constexpr double kClose = 1.03;
+
+// The peaks in flight by stage, without OPTIONS' cap on them, with which hairpin-adaptive's
+// makespan is at most kClose x the bound (`depth_needed`); nothing if no depth is found. Errors
+// (bad_input): as `improvements`.
+Result<std::optional<std::vector<int>>> depth_to_be_close(const GenerateOptions& options,
+                                                          const Costs& costs);
 
 // The schedule made for these costs.
 Result<Schedule> generate_for(std::string_view kind, GenerateOptions options, const Costs& costs);

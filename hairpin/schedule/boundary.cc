@@ -4,14 +4,11 @@
 
 namespace hairpin::schedule {
 
-double step_time(const Schedule& layout, const Costs& costs, const std::vector<double>& last_end,
-                 const std::vector<Crossing>& crossings) {
+double step_time(const Schedule& layout, const Costs& costs, const std::vector<double>& last_end) {
   const double makespan = *std::max_element(last_end.begin(), last_end.end());
   if (layout.edge_ranks == 0) return makespan;
-  double sent = *std::max_element(last_end.begin() + layout.edge_ranks, last_end.end());
-  for (const Crossing& crossing : crossings)
-    if (!crossing.up) sent = std::max(sent, crossing.end);
-  return std::max(makespan, sent + costs.link.latency);
+  const double cloud = *std::max_element(last_end.begin() + layout.edge_ranks, last_end.end());
+  return std::max(makespan, cloud + costs.link.latency);
 }
 
 }  // namespace hairpin::schedule

@@ -60,8 +60,24 @@ Result<Made> make(const SimulateOptions& options) {
   return made;
 }
 
-std::string report_json(const SimulateOptions& options, const Made& made, double bound,
-                        const std::vector<Improvement>& improved) {
+// What surrounds a simulation in its report.
+struct Context {
+  double bound = 0;
+  std::vector<Improvement> improved;
+  std::optional<std::vector<int>> depth_needed;  // if hairpin-adaptive isn't close to the bound
+};
+
+Result<Context> context_of(const SimulateOptions& options, const Made& made) {
+  Context context;
+  HAIRPIN_TRY(context.bound, lower_bound(made.schedule, made.costs));
+  HAIRPIN_TRY(context.improved, improvements(options.kind, options.generate, made.costs));
+  if (options.kind == "hairpin-adaptive" && made.simulation.makespan > kClose * context.bound) {
+    HAIRPIN_TRY(context.depth_needed, depth_to_be_close(options.generate, made.costs));
+  }
+  return context;
+}
+
+std::string report_json(const SimulateOptions& options, const Made& made, const Context& context) {
   const Simulation& s = made.simulation;
   nlohmann::ordered_json report = {{"kind", options.kind},
                                    {"pp", options.generate.pp},
@@ -71,7 +87,7 @@ std::string report_json(const SimulateOptions& options, const Made& made, double
                                    {"latency", options.times.latency},
                                    {"makespan", s.makespan},
                                    {"step", s.step},
-                                   {"lower_bound", bound},
+                                   {"lower_bound", context.bound},
                                    {"mean_bubble", s.mean_bubble},
                                    {"busy", s.busy},
                                    {"bubble", s.bubble},
@@ -81,11 +97,13 @@ std::string report_json(const SimulateOptions& options, const Made& made, double
                                    {"link_busy_up", s.link_busy_up},
                                    {"link_busy_down", s.link_busy_down},
                                    {"critical_path", nlohmann::ordered_json::object()},
-                                   {"advice", advice(improved, s.step)},
+                                   {"depth_needed", nullptr},
+                                   {"advice", advice(context.improved, s.step)},
                                    {"improvements", nlohmann::ordered_json::object()}};
   for (const auto& [name, share] : path_shares(made.schedule, s))
     report["critical_path"][name] = share;
-  for (const Improvement& one : improved) report["improvements"][one.what] = one.step;
+  if (context.depth_needed) report["depth_needed"] = *context.depth_needed;
+  for (const Improvement& one : context.improved) report["improvements"][one.what] = one.step;
   return report.dump() + "\n";
 }
 
@@ -104,16 +122,20 @@ std::string ranks_text(const Made& made) {
   return text;
 }
 
-std::string report_text(const Made& made, double bound, const std::vector<Improvement>& improved) {
+std::string report_text(const Made& made, const Context& context) {
   const Simulation& s = made.simulation;
   std::string text =
       fmt::format("{}: makespan {:g}, step {:g}, lower bound {:g}, mean bubble {:.1f} %\n",
-                  made.schedule.kind, s.makespan, s.step, bound, 100 * s.mean_bubble);
+                  made.schedule.kind, s.makespan, s.step, context.bound, 100 * s.mean_bubble);
   text += ranks_text(made) + busy_line(made.schedule, s) + "\ncritical path:";
   const char* separator = " ";
   for (const auto& [name, share] : path_shares(made.schedule, s))
     text += fmt::format("{}{} {:.0f} %", std::exchange(separator, ", "), name, 100 * share);
-  return text + "\n" + advice(improved, s.step) + "\n";
+  text += "\n" + advice(context.improved, s.step) + "\n";
+  if (context.depth_needed)
+    text += fmt::format("{} x bound needs {} in flight by stage\n", kClose,
+                        fmt::join(*context.depth_needed, " "));
+  return text;
 }
 
 }  // namespace
@@ -128,10 +150,8 @@ Result<std::string> show(const ShowOptions& options) {
 
 Result<std::string> simulate_report(const SimulateOptions& options) {
   HAIRPIN_TRY(const Made made, make(options));
-  HAIRPIN_TRY(const double bound, lower_bound(made.schedule, made.costs));
-  HAIRPIN_TRY(const auto improved, improvements(options.kind, options.generate, made.costs));
-  return options.json ? report_json(options, made, bound, improved)
-                      : report_text(made, bound, improved);
+  HAIRPIN_TRY(const Context context, context_of(options, made));
+  return options.json ? report_json(options, made, context) : report_text(made, context);
 }
 
 Result<Timeline> simulate_timeline(const SimulateOptions& options) {

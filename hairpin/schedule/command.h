@@ -32,7 +32,8 @@ struct SimulateOptions {
 // JSON: kind, pp, microbatches, domains, edges (0 on a line), latency, makespan, step, lower_bound,
 // mean_bubble, and by rank busy, bubble, peak_in_flight, and by stage peak_in_flight_by_stage,
 // pending_weights_by_stage; link_busy_up, link_busy_down; critical_path (parts of the makespan by
-// rank, link direction and latency), advice and improvements (advice.h). Text: the same as a table.
+// rank, link direction and latency); depth_needed (of hairpin-adaptive further than 1.03 from the
+// bound, else null); advice and improvements (advice.h). Text: the same as a table.
 // Errors (bad_input): as `generate` and `to_costs` of the time options.
 Result<std::string> simulate_report(const SimulateOptions& options);
 

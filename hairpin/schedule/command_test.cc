@@ -90,6 +90,33 @@ TEST(SimulateReport, Text) {
       "a cloud twice as fast would help most: step 396 -> 389 (-2 %)\n");
 }
 
+TEST(SimulateReport, AdaptiveUnderATightCapSaysWhatDepthIsMissing) {
+  SimulateOptions options{
+      .kind = "hairpin-adaptive", .generate = {2, 64}, .times = {.latency = 8}, .json = true};
+  EXPECT_TRUE(json::parse(simulate_report(options).value()).at("depth_needed").is_null());
+  options.generate.in_flight_cap = {4};
+  EXPECT_EQ(json::parse(simulate_report(options).value()).at("depth_needed"), json({10, 10, 1}));
+  options.json = false;
+  EXPECT_THAT(simulate_report(options).value(),
+              HasSubstr("\n1.03 x bound needs 10 10 1 in flight by stage\n"));
+}
+
+TEST(SimulateReport, SplitBackwards) {
+  SimulateOptions options{.kind = "zb-h1", .generate = {4, 8}, .json = true};
+  json report = json::parse(simulate_report(options).value());
+  EXPECT_EQ(report.at("makespan"), 6 * 8 + 2 * 3);
+  EXPECT_EQ(report.at("pending_weights_by_stage")[0], 0);
+  options.kind = "hairpin-1f1b", options.generate.split_backward = true;
+  options.json = false;
+  EXPECT_THAT(simulate_report(options).value(), HasSubstr("\npending weights by stage: 0 "));
+  EXPECT_THAT(show({.kind = "zb-h1", .generate = {2, 2}}).value(),
+              "rank 0  F1 F2 B1 B2\n"
+              "rank 1  F1 Bi1 F2 Bi2 Bw1 Bw2\n");
+  ShowOptions logical{.kind = "hairpin-1f1b", .generate = {2, 2}, .logical = true};
+  logical.generate.split_backward = true;
+  EXPECT_THAT(refusal(show(logical)), HasSubstr("--logical shows whole backwards"));
+}
+
 TEST(SimulateReport, EachTimeGoesToItsOp) {
   // One microbatch passes every op once, so its makespan is the sum of all times and crossings.
   SimulateOptions options{

@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hairpin/schedule/adaptive.h"
 #include "hairpin/schedule/advice.h"
 #include "hairpin/schedule/bound.h"
 #include "hairpin/schedule/checker.h"
@@ -12,8 +11,6 @@
 
 namespace hairpin::schedule {
 namespace {
-
-constexpr double kClose = 1.03;  // of the bound
 
 Result<Compared> compared(const std::string& kind, const GenerateOptions& asked,
                           const Costs& costs) {
@@ -80,8 +77,7 @@ Result<Comparison> compare(const CompareOptions& asked) {
     HAIRPIN_TRY(Compared one, compared(kind, capped, costs));
     made.kinds.push_back(std::move(one));
     if (kind != "hairpin-adaptive") continue;
-    HAIRPIN_TRY(const Times times, to_times(layout, costs));
-    made.depth_needed = depth_needed(layout, times, capped.pending_weights_cap, kClose);
+    HAIRPIN_TRY(made.depth_needed, depth_to_be_close(options, costs));
   }
   return made;
 }

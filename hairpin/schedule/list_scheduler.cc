@@ -47,7 +47,7 @@ class Lists {
                 count(ranks_[static_cast<std::size_t>(rank)], op);
               });
     run_.makespan = *std::max_element(last_end_.begin(), last_end_.end());
-    run_.step = step_time(layout_, costs_, last_end_, loop_.crossings());
+    run_.step = step_time(layout_, costs_, last_end_);
     return std::move(run_);
   }
 

@@ -28,7 +28,7 @@ Replay replay(const Schedule& schedule, const Costs& costs) {
   std::vector<double> last_end;
   for (const auto& spans : result.spans) last_end.push_back(spans.empty() ? 0 : spans.back().end);
   result.makespan = *std::max_element(last_end.begin(), last_end.end());
-  result.step = step_time(schedule, costs, last_end, result.crossings);
+  result.step = step_time(schedule, costs, last_end);
   return result;
 }
 
