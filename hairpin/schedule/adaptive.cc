@@ -14,7 +14,6 @@
 #include "hairpin/schedule/list_scheduler.h"
 #include "hairpin/schedule/op_index.h"
 #include "hairpin/schedule/replay.h"
-#include "hairpin/schedule/split.h"
 
 namespace hairpin::schedule {
 namespace {
@@ -63,8 +62,7 @@ struct Found {
 
 class Search {
  public:
-  Search(const Schedule& layout, const Times& times, const Caps& caps,
-         std::size_t search_ops = kSearchOps)
+  Search(const Schedule& layout, const Times& times, const Caps& caps)
       : layout_(layout), caps_(caps), flow_(flow_of(layout, times)), candidate_(layout) {
     auto costs = to_costs(layout, times);
     HAIRPIN_CHECK(costs.has_value(), "{}", costs.error().message);
@@ -76,7 +74,7 @@ class Search {
           flow_.scaled_period * static_cast<std::int64_t>(thirds) / (3 * ranks));
     }
     const std::size_t ops = OpIndex(layout).size();
-    runs_left_ = std::clamp(search_ops / ops, kFewestRuns, kMostRuns);
+    runs_left_ = std::clamp(kSearchOps / ops, kFewestRuns, kMostRuns);
   }
 
   const Costs& costs() const { return costs_; }
@@ -173,30 +171,16 @@ Best search_all(Search& search) {
   return best;
 }
 
-// The best order with whole backwards, in its split form, so that splitting makes nothing slower.
-Schedule best_whole_split(const Schedule& layout, const Times& times, const Caps& caps,
-                          std::size_t search_ops) {
-  Schedule whole = layout;
-  whole.split_backward.clear();
-  Search search(whole, times, caps, search_ops);
-  whole.ranks = std::move(search_all(search).found().ranks);
-  return split_weights(whole, search.costs(), caps.pending_weights);
-}
-
 }  // namespace
 
 Schedule hairpin_adaptive(const Schedule& layout, const Times& times, const Caps& caps,
                           const std::vector<Schedule>& others) {
-  const bool split = !layout.split_backward.empty();
-  const std::size_t search_ops = split ? kSearchOps / 2 : kSearchOps;
-  Search search(layout, times, caps, search_ops);
+  Search search(layout, times, caps);
   Best best = search_all(search);
-  const auto offer = [&](const Schedule& other) {
+  for (const Schedule& other : others) {
     const Replay timed = replay(other, search.costs());
     best.offer({other.ranks, timed.makespan, timed.step, peak_in_flight(other).stage}, {});
-  };
-  if (split) offer(best_whole_split(layout, times, caps, search_ops));
-  for (const Schedule& other : others) offer(other);
+  }
   Schedule made = layout;
   made.ranks = std::move(best.found().ranks);
   return made;

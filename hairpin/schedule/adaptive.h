@@ -18,8 +18,7 @@ struct Caps {
 
 // Runs the list scheduler (list_scheduler.h) under a few preferences, depths, ways of waiting and
 // pretended latencies, then moves the best one's depths by steps of one and two; the fewer ops, the
-// more of it. For a split layout it does so for whole backwards, too, and splits the best of them.
-// Of all these and of OTHERS, which must be legal under the caps, it returns
+// more of it. Of all these and of OTHERS, which must be legal under the caps, it returns
 // the one with the shortest step by replay, of equals the shortest makespan, then the least in
 // flight. So it is never slower than any of OTHERS. Whole numbers and sums of them only: equal on
 // every machine. LAYOUT is a hairpin with empty lists, whose kind the result has.

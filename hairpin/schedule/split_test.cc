@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <tuple>
@@ -34,6 +35,22 @@ TEST(ZeroBubble, HasAThirdOfTheBubbleInTheSameMemory) {
       const auto& held = s.peak_in_flight.held;
       EXPECT_EQ(*std::max_element(held.begin(), held.end()), std::min(pp, m));
     }
+}
+
+// Whatever the times, and so whatever waiting they leave.
+RC_GTEST_PROP(ZeroBubble, NeedsNoMoreMemoryThan1F1B, ()) {
+  const int pp = *rc::gen::inRange(1, 9), m = *rc::gen::inRange(1, 20);
+  GenerateOptions options{pp, m};
+  options.times.emplace();
+  for (int stage = 0; stage < pp; ++stage) {
+    options.times->forward.push_back(*rc::gen::inRange(1, 50));
+    options.times->backward.push_back(2 * *rc::gen::inRange(1, 50));
+  }
+  const PeakInFlight peak = peak_in_flight(generate("zb-h1", options).value());
+  for (int stage = 0; stage < pp; ++stage) {
+    RC_ASSERT(peak.stage[static_cast<std::size_t>(stage)] == std::min(pp - stage, m));
+    RC_ASSERT(peak.held[static_cast<std::size_t>(stage)] <= std::min(pp, m));
+  }
 }
 
 // All forwards and input gradients where the whole schedule has forwards and backwards.
