@@ -299,7 +299,9 @@ bool Connection::bulk_fits() {
     const auto packets =
         state->delivered_packets - std::exchange(stripe->packets, state->delivered_packets);
     delivered_ += std::uint64_t{packets} * state->packet_bytes;
-    if (seen.min_rtt.count() == 0 || state->min_rtt < seen.min_rtt) seen.min_rtt = state->min_rtt;
+    const bool first = seen.min_rtt.count() == 0;
+    seen.min_rtt = first ? state->min_rtt : std::min(seen.min_rtt, state->min_rtt);
+    seen.rtt = first ? state->rtt : std::min(seen.rtt, state->rtt);
   }
   seen.delivered_bytes = delivered_;
   window_.see(seen);

@@ -19,6 +19,7 @@ std::optional<TcpState> tcp_state(int fd) {
   state.under_way_bytes =
       static_cast<std::uint64_t>(std::max<std::int64_t>(packets, 0)) * info.tcpi_snd_mss +
       info.tcpi_notsent_bytes;
+  state.rtt = std::chrono::microseconds(info.tcpi_rtt);
   // The kernel's "none yet" is the greatest number.
   if (info.tcpi_min_rtt != ~std::uint32_t{0})
     state.min_rtt = std::chrono::microseconds(info.tcpi_min_rtt);

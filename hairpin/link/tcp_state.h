@@ -12,6 +12,7 @@ struct TcpState {
   std::uint32_t packet_bytes = 0;       // of a full packet
   // Handed to the kernel and, as far as it knows, neither there nor lost.
   std::uint64_t under_way_bytes = 0;
+  std::chrono::microseconds rtt{0};      // smoothed by the kernel
   std::chrono::microseconds min_rtt{0};  // 0: none yet
   // Since the peer acknowledged anything, even that its buffer is full; 0 while nothing is under
   // way.

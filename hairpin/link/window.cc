@@ -10,7 +10,7 @@ using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::milliseconds kShortestMeasure{50};
 constexpr std::size_t kRates = 10;
 // TCP has found the path's rate when it has not grown by a quarter for so many measures (as BBR's
-// start-up ends).
+// start-up ends), or when a queue begins to build up.
 constexpr double kGrowth = 1.25;
 constexpr int kFound = 3;
 
@@ -23,10 +23,12 @@ void Window::see(const Seen& seen) {
     return;
   }
   const auto passed = seen.now - began_->now;
-  if (passed < std::max<Moment::duration>(kShortestMeasure, min_rtt_)) return;
+  const bool queue_begins = not_grown_ < kFound && !rates_.empty() && seen.rtt > min_rtt_ + kQueue;
+  if (passed < kShortestMeasure || (passed < min_rtt_ && !queue_begins)) return;
   add_rate(static_cast<double>(seen.delivered_bytes - began_->delivered_bytes) /
            Seconds(passed).count());
   began_ = seen;
+  if (queue_begins) not_grown_ = kFound;
 }
 
 void Window::add_rate(double bytes_per_second) {

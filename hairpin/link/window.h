@@ -27,7 +27,7 @@ class Window {
   struct Seen {
     Moment now{};
     std::uint64_t delivered_bytes = 0;
-    std::chrono::microseconds min_rtt{0};  // 0: not known
+    std::chrono::microseconds rtt{0}, min_rtt{0};  // as it is now, and at its least; 0: not known
   };
   // To be told whenever bulk is about to go or cannot go.
   void see(const Seen& seen);

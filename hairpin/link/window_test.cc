@@ -13,8 +13,9 @@ using std::chrono::microseconds;
 struct Path {
   double rate = 25e6;
   microseconds rtt = 100ms;
+  bool shows_queue = true;  // in its round trip
   Window window;
-  double under_way = 0, delivered_so_far = 0;
+  double slow_start = 15000, under_way = 0, delivered_so_far = 0;
   Moment now{};
 
   double held() const { return rate * std::chrono::duration<double>(rtt).count(); }
@@ -22,16 +23,18 @@ struct Path {
     for (auto end = now + time; now < end; now += 1ms) {
       const auto limit = window.limit();
       // Without a limit TCP doubles each round trip until the queue holds as much as the path.
-      const double target =
-          limit ? static_cast<double>(*limit)
-                : std::min(2 * held(), std::max(under_way * (1 + 1.0 / (rtt / 1ms)), 15000.0));
-      under_way = std::max(under_way, target);
+      slow_start = std::min(2 * held(), slow_start * (1 + 0.7 / static_cast<double>(rtt / 1ms)));
+      under_way = std::max(under_way, limit ? static_cast<double>(*limit) : slow_start);
       const double out = std::min(rate, under_way / std::chrono::duration<double>(rtt).count());
       const double delivered = out * 1e-3;
       delivered_so_far += delivered;
       under_way -= delivered;
-      window.see({now, static_cast<std::uint64_t>(delivered_so_far), rtt});
+      window.see({now, static_cast<std::uint64_t>(delivered_so_far), rtt_now(), rtt});
     }
+  }
+  microseconds rtt_now() const {
+    const auto whole = microseconds(static_cast<std::int64_t>(under_way / rate * 1e6));
+    return shows_queue ? std::max(rtt, whole) : rtt;
   }
 };
 
@@ -41,6 +44,23 @@ TEST(Window, HoldsThePathAndALittleMore) {
   path.run(4s);
   ASSERT_TRUE(path.window.limit());
   EXPECT_NEAR(static_cast<double>(*path.window.limit()), 25e6 * 0.12, 25e6 * 0.12 * 0.02);
+}
+
+TEST(Window, FindsTheRateWithoutSeeingAQueue) {
+  Path path;
+  path.shows_queue = false;
+  path.run(4s);
+  ASSERT_TRUE(path.window.limit());
+  EXPECT_NEAR(static_cast<double>(*path.window.limit()), 25e6 * 0.12, 25e6 * 0.12 * 0.02);
+}
+
+TEST(Window, IsFoundAsSoonAsAQueueBuildsUp) {
+  Path path, blind;
+  blind.shows_queue = false;
+  while (!path.window.limit()) path.run(1ms);
+  while (!blind.window.limit()) blind.run(1ms);
+  EXPECT_LT(path.now + 200ms, blind.now);
+  EXPECT_LE(path.under_way, path.held() * 1.5);
 }
 
 TEST(Window, FollowsAPathThatChanges) {
@@ -63,7 +83,8 @@ TEST(Window, WhatIdleTimesBringDoesNotCount) {
   for (int i = 0; i < 100; ++i) {  // one delivered byte a minute
     path.now += 60s;
     path.delivered_so_far += 1;
-    path.window.see({path.now, static_cast<std::uint64_t>(path.delivered_so_far), path.rtt});
+    path.window.see(
+        {path.now, static_cast<std::uint64_t>(path.delivered_so_far), path.rtt, path.rtt});
     path.window.idle();
   }
   EXPECT_EQ(path.window.limit(), before);
