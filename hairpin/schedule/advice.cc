@@ -19,9 +19,9 @@ LinkCosts with_transfers_halved(LinkCosts link) {
   return link;
 }
 
-Costs with_site_twice_as_fast(const Schedule& layout, bool edge, Costs costs) {
+Costs with_edge_twice_as_fast(const Schedule& layout, Costs costs) {
   for (int stage = 0; stage < layout.num_stages(); ++stage) {
-    if (is_on_edge(layout, stage) != edge) continue;
+    if (!is_on_edge(layout, stage)) continue;
     const auto i = static_cast<std::size_t>(stage);
     for (auto* times : {&costs.forward, &costs.backward, &costs.backward_weight})
       if (i < times->size()) (*times)[i] /= 2;
@@ -52,10 +52,7 @@ std::vector<Change> changes(const Schedule& layout, const GenerateOptions& optio
     made.back().costs.link.latency /= 2;
   }
   if (layout.edge_ranks > 0)
-    made.push_back(
-        {"an edge twice as fast", options, with_site_twice_as_fast(layout, true, costs)});
-  made.push_back({layout.edge_ranks > 0 ? "a cloud twice as fast" : "ranks twice as fast", options,
-                  with_site_twice_as_fast(layout, false, costs)});
+    made.push_back({"an edge twice as fast", options, with_edge_twice_as_fast(layout, costs)});
   if (!options.in_flight_cap.empty()) {
     made.push_back({"twice the memory for microbatches in flight", options, costs});
     double_caps(made.back().options.in_flight_cap);
@@ -97,7 +94,8 @@ Result<std::optional<std::vector<int>>> depth_to_be_close(const GenerateOptions&
 
 std::string advice(const std::vector<Improvement>& improvements, double step) {
   if (improvements.empty() || improvements.front().step > 0.99 * step)
-    return "no single one of bandwidth, latency, speed and memory would shorten the step by 1 %";
+    return "neither bandwidth nor latency, edge speed or memory alone would shorten the step by 1 "
+           "%";
   const Improvement& best = improvements.front();
   return fmt::format("{} would help most: step {:g} -> {:g} (-{:.0f} %)", best.what, step,
                      best.step, 100 * (1 - best.step / step));

@@ -17,8 +17,8 @@ struct Improvement {
   double step = 0;   // of the same kind of schedule, made anew for it
 };
 
-// The step with twice the bandwidth, half the latency, an edge or a cloud twice as fast, twice the
-// caps on memory: of these what the layout has and pays for, the shortest step first. Errors
+// The step with twice the bandwidth, half the latency, an edge twice as fast, twice the caps on
+// memory: of these what the layout has and pays for, the shortest step first. Errors
 // (bad_input): as `generate` and `simulate`; OPTIONS' times aren't read.
 Result<std::vector<Improvement>> improvements(std::string_view kind, const GenerateOptions& options,
                                               const Costs& costs);

@@ -87,7 +87,7 @@ TEST(SimulateReport, Text) {
       "cloud 1  busy 384, bubble 3.0 %, peak in flight 2\n"
       "edge busy 97 %, the edge waits 3 %\n"
       "critical path: cloud 1 95 %, edge 2 %, latency 2 %\n"
-      "a cloud twice as fast would help most: step 396 -> 389 (-2 %)\n");
+      "half the latency would help most: step 396 -> 391.5 (-1 %)\n");
 }
 
 TEST(SimulateReport, AdaptiveUnderATightCapSaysWhatDepthIsMissing) {
