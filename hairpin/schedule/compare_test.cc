@@ -68,6 +68,21 @@ TEST(Advice, NamesWhatWouldHelpMost) {
   EXPECT_THAT(advice(improved, 561), HasSubstr("neither bandwidth nor latency"));
 }
 
+TEST(Advice, TwiceTheBandwidthHalvesTransfers) {
+  GenerateOptions options{2, 1};  // one microbatch: 12 of work and four transfers of 10
+  const Costs costs = to_costs(layout_of("gpipe", options).value(), TimeOptions{}).value();
+  EXPECT_TRUE(improvements("gpipe", options, costs)->empty());  // a line
+  options.shape = Shape::hairpin;
+  const Costs link = to_costs(layout_of("gpipe", options).value(),
+                              TimeOptions{.transfer_up = 10, .transfer_down = 10})
+                         .value();
+  const auto improved = improvements("gpipe", options, link).value();
+  EXPECT_EQ(improved[0].what, "twice the bandwidth");
+  EXPECT_EQ(improved[0].step, 12 + 4 * 5);
+  EXPECT_EQ(improved[1].what, "an edge twice as fast");
+  EXPECT_EQ(improved[1].step, 12 - 3 + 4 * 10);
+}
+
 TEST(Advice, MemoryWhereACapHolds) {
   GenerateOptions options{2, 64};
   options.in_flight_cap = {8};

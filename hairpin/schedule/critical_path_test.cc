@@ -114,6 +114,14 @@ TEST(Explain, OneMicrobatchByHand) {
             "edge busy 10 %, the link up 3 %, the link down 7 %, the edge waits 90 %");
 }
 
+TEST(Explain, TheEdgeWaitsWhereTheCloudIsBusiest) {
+  const Schedule schedule = generate("hairpin-1f1b", {2, 1}).value();
+  Costs costs = unit_costs(schedule);
+  costs.forward[1] = 4, costs.backward[1] = 10;  // 14 of 20, the edge 6
+  EXPECT_EQ(busy_line(schedule, simulate(schedule, costs).value()),
+            "cloud 1 busy 70 %, the edge waits 70 %");
+}
+
 TEST(Explain, ALineNamesWhoWaitsMost) {
   const Schedule schedule = generate("1f1b", {2, 2}).value();
   const Costs costs{.forward = {1, 2}, .backward = {1, 2}};
