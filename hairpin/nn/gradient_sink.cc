@@ -1,5 +1,6 @@
 #include "hairpin/nn/gradient_sink.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 
@@ -8,7 +9,11 @@
 
 namespace hairpin::nn {
 
-void sink_matmul(Parameter& parameter, const Tensor& dy, const Tensor& x) {
+namespace {
+
+thread_local DeferredGradients* deferring = nullptr;
+
+void add_product(Parameter& parameter, const Tensor& dy, const Tensor& x) {
   if (parameter.has_gradient) {
     parameter.gradient.addmm_(dy.t(), x);
   } else {
@@ -16,6 +21,25 @@ void sink_matmul(Parameter& parameter, const Tensor& dy, const Tensor& x) {
     parameter.has_gradient = true;
   }
 }
+
+}  // namespace
+
+void sink_matmul(Parameter& parameter, const Tensor& dy, const Tensor& x) {
+  if (deferring == nullptr) return add_product(parameter, dy, x);
+  deferring->products_.push_back({&parameter, dy, x});
+}
+
+void DeferredGradients::run() {
+  const at::NoGradGuard no_grad;  // outside of autograd's backward the factors are variables
+  for (auto& [parameter, dy, x] : products_) {
+    add_product(*parameter, dy, x);
+    dy = x = Tensor();  // as soon as they are used
+  }
+  products_.clear();
+}
+
+DeferScope::DeferScope(DeferredGradients& into) : before_(deferring) { deferring = &into; }
+DeferScope::~DeferScope() { deferring = before_; }
 
 void sink_row_sum(Parameter& parameter, const Tensor& dy) {
   const auto rows = dy.size(0), columns = dy.size(1);

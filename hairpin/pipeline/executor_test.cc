@@ -168,6 +168,42 @@ Outcome run(const schedule::Schedule& schedule, const StepInputs& inputs) {
   return all;
 }
 
+// The weights' gradients of a split backward come later and are the same.
+TEST(Stage, ASplitBackwardGivesTheSameBits) {
+  const arch::SegmentRange middle{1, 5};
+  const auto gradients = [&](bool split) {
+    models::ModelPart part(kModel, {middle}, {.positions = 64});
+    set_weights(part);
+    part.begin_step();
+    Stage stage(part.segments(middle));
+    at::manual_seed(3);
+    std::vector<Tensor> dx;
+    std::vector<Tensor> dy;
+    for (int i = 0; i < 3; ++i) {
+      const auto input = microbatch(i);
+      stage.forward(i, at::randn({input->layout.tokens, kModel.hidden_size}), input);
+      dy.push_back(at::randn({input->layout.tokens, kModel.hidden_size}));
+    }
+    for (int i = 0; i < 3; ++i)
+      dx.push_back(split ? stage.backward_input(i, dy[static_cast<std::size_t>(i)])
+                         : stage.backward(i, dy[static_cast<std::size_t>(i)]));
+    EXPECT_EQ(stage.in_flight(), 0u);
+    if (split) {
+      EXPECT_FALSE(part.buckets().front()->parameters()[1].has_gradient);
+      EXPECT_EQ(stage.pending_weights(), 3u);
+      EXPECT_THROW(stage.backward_weight(1), BrokenInvariant);
+      for (int i = 0; i < 3; ++i) stage.backward_weight(i, i == 2);
+      EXPECT_EQ(stage.pending_weights(), 0u);
+    }
+    part.finish_gradients();
+    for (auto* bucket : part.buckets()) dx.push_back(bucket->gradients().clone());
+    return dx;
+  };
+  const auto whole = gradients(false), split = gradients(true);
+  ASSERT_EQ(whole.size(), 3u + 4);
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_TRUE(split[i].equal(whole[i])) << i;
+}
+
 TEST(Executor, ALineOfRanksEqualsOneRankBitForBit) {
   constexpr int kMicrobatches = 5;
   StepInputs inputs;

@@ -22,7 +22,9 @@ Tensor Stage::forward(int key, const Tensor& x,
   return current.detach();
 }
 
-Tensor Stage::backward(int key, Tensor gradient, bool last) {
+// Calls `after` with a segment's index when its backward is done and its graph is freed.
+template <class AfterSegment>
+Tensor Stage::run_backward(int key, Tensor gradient, AfterSegment after) {
   const auto found = flights_.find(key);
   HAIRPIN_CHECK(found != flights_.end(), "microbatch {} is not in flight", key);
   auto& islands = found->second.islands;
@@ -36,11 +38,35 @@ Tensor Stage::backward(int key, Tensor gradient, bool last) {
       torch::autograd::backward({island.output}, {gradient});
       gradient = Tensor();
     }
-    island = {};  // frees the graph before what follows
-    if (last && events_ != nullptr) events_->gradients_done(*segments_[islands.size()]);
+    island = {};
+    after(islands.size());
   }
   flights_.erase(found);
   return gradient;
+}
+
+Tensor Stage::backward(int key, Tensor gradient, bool last) {
+  return run_backward(key, std::move(gradient), [&](std::size_t segment) {
+    if (last && events_ != nullptr) events_->gradients_done(*segments_[segment]);
+  });
+}
+
+Tensor Stage::backward_input(int key, Tensor gradient) {
+  nn::DeferredGradients weights;
+  const nn::DeferScope scope(weights);
+  gradient = run_backward(key, std::move(gradient), [](std::size_t) {});
+  deferred_.emplace_back(key, std::move(weights));
+  return gradient;
+}
+
+void Stage::backward_weight(int key, bool last) {
+  HAIRPIN_CHECK(!deferred_.empty() && deferred_.front().first == key,
+                "microbatch {}'s weight gradients are not the next that wait", key);
+  deferred_.front().second.run();
+  deferred_.pop_front();
+  if (!last || events_ == nullptr) return;
+  for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment)
+    events_->gradients_done(**segment);
 }
 
 }  // namespace hairpin::pipeline

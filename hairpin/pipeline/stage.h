@@ -1,11 +1,14 @@
 // The runtime of one logical stage: a run of segments, each its own autograd island.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "hairpin/models/segment.h"
+#include "hairpin/nn/gradient_sink.h"
 
 namespace hairpin::pipeline {
 
@@ -36,7 +39,13 @@ class Stage {
   // last backward of this stage.
   Tensor backward(int key, Tensor gradient, bool last = false);
 
+  // A split backward: `backward_input` returns what backward does and keeps the weights' gradients
+  // for `backward_weight`, which must come for all microbatches in the order of backward_input.
+  Tensor backward_input(int key, Tensor gradient);
+  void backward_weight(int key, bool last = false);
+
   std::size_t in_flight() const { return flights_.size(); }
+  std::size_t pending_weights() const { return deferred_.size(); }
 
  private:
   struct Island {
@@ -46,9 +55,13 @@ class Stage {
     std::shared_ptr<const models::MicrobatchInput> input;  // graphs point into it
     std::vector<Island> islands;
   };
+  template <class AfterSegment>
+  Tensor run_backward(int key, Tensor gradient, AfterSegment after);
+
   std::vector<models::Segment*> segments_;
   SegmentEvents* events_;
   std::map<int, Flight> flights_;
+  std::deque<std::pair<int, nn::DeferredGradients>> deferred_;  // by microbatch, as they came
 };
 
 }  // namespace hairpin::pipeline
