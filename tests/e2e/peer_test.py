@@ -10,12 +10,24 @@ import unittest
 
 from product import PATIENCE, Ended, Job, ProductTest, binary
 
+OPENING = struct.Struct("<4sHBB32s")  # magic, version, connection, connections, session
+# magic, version, lane, flags, frame, controls, frame bytes, offset, bytes
+FRAGMENT = struct.Struct("<4sHBBQQQQI")
 HEADER = struct.Struct("<4sHBBQQQ")  # magic, version, type, flags, body bytes, sequence, checksum
 HELLO, REFUSAL = 1, 11
+CONNECTIONS = 4  # the default
 
 
-def frame(version: int = 1, kind: int = HELLO, size: int = 0, magic: bytes = b"HPIN") -> bytes:
-    return HEADER.pack(magic, version, kind, 0, size, 0, 0)
+def opening(connection: int, session: bytes = bytes(32), version: int = 2) -> bytes:
+    return OPENING.pack(b"HPIN", version, connection, CONNECTIONS, session)
+
+
+def fragment(
+    version: int = 2, kind: int = HELLO, size: int = HEADER.size, magic: bytes = b"HPIN"
+) -> bytes:
+    """The first fragment of a frame without a body, which claims to have so many bytes."""
+    head = FRAGMENT.pack(magic, version, 0, 0, 0, 0, size, 0, HEADER.size)
+    return head + HEADER.pack(b"HPIN", 2, kind, 0, 0, 0, 0)
 
 
 def receive_exactly(peer: socket.socket, size: int) -> bytes:
@@ -28,18 +40,43 @@ def receive_exactly(peer: socket.socket, size: int) -> bytes:
     return data
 
 
-def receive_frame(peer: socket.socket) -> tuple[int, bytes]:
-    head = receive_exactly(peer, HEADER.size)
-    _, _, kind, _, size, _, _ = HEADER.unpack(head)
-    return kind, head + receive_exactly(peer, size)
+def receive_fragment(peer: socket.socket) -> bytes:
+    head = receive_exactly(peer, FRAGMENT.size)
+    return head + receive_exactly(peer, FRAGMENT.unpack(head)[-1])
+
+
+def kind_in(data: bytes) -> int:
+    """The message type, if the frame's header is in this fragment."""
+    return data[FRAGMENT.size + 6] if FRAGMENT.unpack_from(data)[-2] == 0 else 0
 
 
 def refusal_from(peer: socket.socket) -> str:
     """What the peer's last word says."""
     while True:
-        kind, data = receive_frame(peer)
-        if kind == REFUSAL:
-            return data[HEADER.size :].decode(errors="replace")
+        data = receive_fragment(peer)
+        if kind_in(data) == REFUSAL:
+            return data[FRAGMENT.size + HEADER.size :].decode(errors="replace")
+
+
+def dial(port: int) -> list[socket.socket]:
+    """All connections of a link to the cloud, opened."""
+    peers, session = [], bytes(32)
+    for connection in range(CONNECTIONS):
+        peers.append(socket.create_connection(("127.0.0.1", port), PATIENCE))
+        peers[-1].sendall(opening(connection, session))
+        session = OPENING.unpack(receive_exactly(peers[-1], OPENING.size))[-1]
+    return peers
+
+
+def accept(server: socket.socket) -> list[socket.socket]:
+    """The same from the edge."""
+    peers = []
+    for connection in range(CONNECTIONS):
+        peers.append(server.accept()[0])
+        peers[-1].settimeout(PATIENCE)
+        receive_exactly(peers[-1], OPENING.size)
+        peers[-1].sendall(opening(connection, b"s" * 32))
+    return peers
 
 
 class Peers(ProductTest):
@@ -141,11 +178,11 @@ class Peers(ProductTest):
         self.assert_nothing_written(job)
 
     WRONG = (
-        (frame(version=9), ("protocol version 9", "version 1", "same release")),
-        (frame(size=1 << 60), (str(1 << 60), "at most")),
-        (frame(kind=77), ("type 77", "same release")),
-        (frame(magic=b"HTTP"), ("HPIN", "link.address")),
-        (frame(), ("damaged", "checksum")),
+        (fragment(version=9), ("protocol version 9", "version 2", "same release")),
+        (fragment(size=1 << 60), (str(1 << 60), "at most")),
+        (fragment(kind=77), ("type 77", "same release")),
+        (fragment(magic=b"HTTP"), ("HPIN", "link.address")),
+        (fragment(), ("damaged", "checksum")),
     )
 
     def test_wrong_frames_to_the_cloud(self):
@@ -153,9 +190,11 @@ class Peers(ProductTest):
             job = self.job({"link.insecure_loopback": True})
             cloud = self.start("cloud", job.file)
             cloud.wait_to_say("waiting for an edge")
-            with socket.create_connection(("127.0.0.1", job.port), PATIENCE) as peer:
-                peer.sendall(data)
-                self.assertIn(words[0], refusal_from(peer))
+            peers = dial(job.port)
+            peers[0].sendall(data)
+            self.assertIn(words[0], refusal_from(peers[0]))
+            for peer in peers:
+                peer.close()
             self.assert_error(cloud.wait(), 3, *words)
             self.assert_nothing_written(job)
 
@@ -166,13 +205,23 @@ class Peers(ProductTest):
                 address = "127.0.0.1:%d" % server.getsockname()[1]
                 job = self.job({"link.insecure_loopback": True, "link.address": address})
                 edge = self.start("edge", job.file)
-                peer = server.accept()[0]
-            with peer:
-                peer.settimeout(PATIENCE)
-                peer.sendall(data)
-                self.assertIn(words[0], refusal_from(peer))
+                peers = accept(server)
+            peers[0].sendall(data)
+            self.assertIn(words[0], refusal_from(peers[0]))
+            for peer in peers:
+                peer.close()
             self.assert_error(edge.wait(), 3, *words)
             self.assert_nothing_written(job)
+
+    def test_another_version_at_once(self):
+        job = self.job({"link.insecure_loopback": True})
+        cloud = self.start("cloud", job.file)
+        cloud.wait_to_say("waiting for an edge")
+        with socket.create_connection(("127.0.0.1", job.port), PATIENCE) as peer:
+            peer.sendall(opening(0, version=1))
+            self.assertEqual(OPENING.unpack(receive_exactly(peer, OPENING.size))[1], 2)
+        self.assert_error(cloud.wait(), 3, "protocol version 1", "version 2", "same release")
+        self.assert_nothing_written(job)
 
     def test_a_frame_damaged_under_way(self):
         """Between the sites stands a relay that changes one byte of a tensor in the third step."""
@@ -183,19 +232,22 @@ class Peers(ProductTest):
             server.settimeout(PATIENCE)
             address = "127.0.0.1:%d" % server.getsockname()[1]
             edge = self.start("edge", job.file, f"--set=link.address={address}")
-            down = server.accept()[0]
-        self.addCleanup(down.close)
-        up = socket.create_connection(("127.0.0.1", job.port), PATIENCE)
-        self.addCleanup(up.close)
-        relays = [
-            threading.Thread(target=relay, args=(down, up, 3), daemon=True),
-            threading.Thread(target=relay, args=(up, down, None), daemon=True),
-        ]
-        for thread in relays:
-            thread.start()
+            downs = [server.accept()[0]]
+            ups = [socket.create_connection(("127.0.0.1", job.port), PATIENCE)]
+            damage = Damage(step=3)
+            threads = []
+            for number in range(CONNECTIONS):
+                if number > 0:
+                    downs.append(server.accept()[0])
+                    ups.append(socket.create_connection(("127.0.0.1", job.port), PATIENCE))
+                for args in ((downs[-1], ups[-1], damage), (ups[-1], downs[-1], None)):
+                    threads.append(threading.Thread(target=relay, args=args, daemon=True))
+                    threads[-1].start()
+        for peer in downs + ups:
+            self.addCleanup(peer.close)
         self.assert_error(cloud.wait(), 3, "damaged", "restart both sites")
         self.assert_error(edge.wait(), 3, "the cloud refused", "damaged")
-        for thread in relays:
+        for thread in threads:
             thread.join(PATIENCE)
         self.assertEqual(len(job.metrics("edge")), 2)
         self.assertFalse((job.output / "edge" / "export").exists())
@@ -204,17 +256,28 @@ class Peers(ProductTest):
 MANIFEST, TENSOR = 3, 4
 
 
-def relay(source: socket.socket, target: socket.socket, damaged_step: int | None) -> None:
-    """Frame by frame; the first tensor after that many manifests arrives with a bit turned."""
-    manifests = 0
+class Damage:
+    """The first tensor after that many manifests arrives with a bit turned."""
+
+    def __init__(self, step: int):
+        self.step, self.manifests, self.done = step, 0, False
+
+    def of(self, data: bytes) -> bytes:
+        kind = kind_in(data)
+        self.manifests += kind == MANIFEST
+        if kind != TENSOR or self.manifests != self.step or self.done:
+            return data
+        self.done = True
+        return data[:-1] + bytes([data[-1] ^ 1])
+
+
+def relay(source: socket.socket, target: socket.socket, damage: Damage | None) -> None:
+    """One way of one connection, fragment by fragment behind the opening."""
     try:
+        target.sendall(receive_exactly(source, OPENING.size))
         while True:
-            kind, data = receive_frame(source)
-            manifests += kind == MANIFEST
-            if kind == TENSOR and manifests == damaged_step:
-                data = data[:-1] + bytes([data[-1] ^ 1])
-                damaged_step = None
-            target.sendall(data)
+            data = receive_fragment(source)
+            target.sendall(damage.of(data) if damage else data)
     except (EOFError, OSError):
         pass
     try:
