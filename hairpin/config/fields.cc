@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kMaxCount = 65'536;         // microbatches and their samples
 constexpr std::int64_t kMaxTokens = 1'048'576;     // of a sample
 constexpr std::int64_t kMaxSteps = 1'000'000'000;  // a step is a u32 on the link
+constexpr std::int64_t kMaxConnections = 16;       // link::TlsLinkOptions'
 constexpr std::uint64_t kMaxSeed = INT64_MAX;      // TOML's largest whole number
 constexpr std::int64_t kMaxDegree = 1'024;         // of tensor and data parallel
 
@@ -177,17 +178,20 @@ Fields one_site_fields() {
 }
 
 Fields link_fields() {
-  return {bind_key("link", "address", &Job::link, &Link::address, an_address(),
-                   "where the cloud listens and the edge dials"),
-          bind_key("link", "codec", &Job::link, &Link::codec,
-                   one_of({"fp32", "bf16"}, {"int8", "int4"}),
-                   "of activations and gradients on the link"),
-          bind_key("link", "insecure_loopback", &Job::link, &Link::insecure_loopback, any<bool>(),
-                   "no TLS; only with 127.0.0.1"),
-          bind_key("link", "connect_timeout", &Job::link, &Link::connect_timeout,
-                   between(0.1, 86'400.0), "seconds the edge goes on dialling"),
-          bind_key("link", "peer_timeout", &Job::link, &Link::peer_timeout, between(2.0, 3'600.0),
-                   "seconds without a byte until the peer counts as dead")};
+  return {
+      bind_key("link", "address", &Job::link, &Link::address, an_address(),
+               "where the cloud listens and the edge dials"),
+      bind_key("link", "codec", &Job::link, &Link::codec, one_of({"fp32", "bf16", "int8", "int4"}),
+               "of activations and gradients on the link"),
+      bind_key("link", "connections", &Job::link, &Link::connections,
+               between(std::int64_t{1}, kMaxConnections),
+               "parallel connections, the same number on both sites"),
+      bind_key("link", "insecure_loopback", &Job::link, &Link::insecure_loopback, any<bool>(),
+               "no TLS; only with 127.0.0.1"),
+      bind_key("link", "connect_timeout", &Job::link, &Link::connect_timeout,
+               between(0.1, 86'400.0), "seconds the edge goes on dialling"),
+      bind_key("link", "peer_timeout", &Job::link, &Link::peer_timeout, between(2.0, 3'600.0),
+               "seconds without a byte until the peer counts as dead")};
 }
 
 Fields output_fields() {

@@ -84,6 +84,7 @@ struct Site {
 struct Link {
   std::string address = "127.0.0.1:7461";  // the cloud listens, the edge dials; see address.h
   std::string codec = "fp32";
+  std::int64_t connections = 4;    // parallel, the same number on both sites
   bool insecure_loopback = false;  // no TLS; 127.0.0.1 only
   double connect_timeout = 60.0;   // seconds the edge goes on dialling
   double peer_timeout = 8.0;       // seconds without a byte until the peer counts as dead; >= 2,

@@ -154,7 +154,8 @@ TEST(JobTest, RangesAreChecked) {
       "edge.threads=0",         "edge.threads=257",           "optimizer.warmup_steps=-1",
       "edge.tensor_parallel=0", "cloud.tensor_parallel=1025", "cloud.zero=-1",
       "cloud.data_parallel=0",  "edge.data_parallel=1025",    "cloud.zero=4",
-      "link.connect_timeout=0", "link.peer_timeout=1.9",      "link.connect_timeout=1e9"};
+      "link.connections=0",     "link.connections=17",        "link.connect_timeout=0",
+      "link.peer_timeout=1.9",  "link.connect_timeout=1e9"};
   for (const auto& text : bad)
     EXPECT_THAT(error_of(kJob, {text}),
                 ::testing::AllOf(StartsWith("--set " + text), HasSubstr("out of range; give ")));
@@ -177,8 +178,6 @@ TEST(JobTest, FeaturesToComeAreRefusedByName) {
                                             "edge.zero=3",
                                             "cloud.recompute=full",
                                             "cloud.release_memory=step",
-                                            "link.codec=int8",
-                                            "link.codec=int4",
                                             "train.precision=bf16",
                                             "schedule.kind=interleaved",
                                             "schedule.kind=hairpin-adaptive",

@@ -98,8 +98,12 @@ Job any_job() {
   job.train.microbatches = count(1, 65'536 / job.cloud.data_parallel + 1);
   job.edge.data_parallel =
       std::min(job.edge.data_parallel, job.train.microbatches * job.cloud.data_parallel);
-  job.link = {"127.0.0.1:" + std::to_string(count(1, 65536)), one_of<std::string>({"fp32", "bf16"}),
-              coin(), number(0.1, 1000), number(2, 1000)};
+  job.link = {"127.0.0.1:" + std::to_string(count(1, 65536)),
+              one_of<std::string>({"fp32", "bf16", "int8", "int4"}),
+              count(1, 17),
+              coin(),
+              number(0.1, 1000),
+              number(2, 1000)};
   return job;
 }
 

@@ -31,6 +31,7 @@ Result<link::TlsLinkOptions> link_options(const Setup& setup) {
   options.port = address.port;
   options.keys = setup.site().keys.value_or("");
   options.insecure_loopback = setup.job.link.insecure_loopback;
+  options.connections = static_cast<int>(setup.job.link.connections);
   options.connect_timeout = milliseconds(setup.job.link.connect_timeout);
   options.peer_timeout = milliseconds(setup.job.link.peer_timeout);
   return options;

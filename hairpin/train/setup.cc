@@ -85,7 +85,8 @@ std::string Setup::rank_name(const mesh::Coordinate& at) const {
 }
 
 wire::Codec Setup::codec() const {
-  for (const auto codec : {wire::Codec::fp32, wire::Codec::bf16})
+  using enum wire::Codec;
+  for (const auto codec : {fp32, bf16, int8, int4})
     if (job.link.codec == wire::codec_name(codec)) return codec;
   HAIRPIN_CHECK(false, "codec {}", job.link.codec);
 }

@@ -55,7 +55,6 @@ class Jobs(ProductTest):
             ("cloud.expert_parallel", 2),
             ("cloud.zero", 2),
             ("cloud.recompute", "full"),
-            ("link.codec", "int8"),
             ("train.precision", "bf16"),
             ("schedule.kind", "hairpin-adaptive"),
             ("schedule.split_backward", True),

@@ -44,6 +44,27 @@ class Unequal(ProductTest):
         export = job.output / "edge" / "export"
         self.run_well("eval", export, "--data", self.samples, "--sequence-length", 128)
 
+    def test_codecs_cost_little_and_send_less(self):
+        tolerances = {"bf16": 0.01, "int8": 0.02, "int4": 0.1}
+        runs = {}
+        for codec in "fp32", *tolerances:
+            job = self.job({"train.steps": STEPS, "link.codec": codec, **SIZES})
+            self.run_well("train", job.file)
+            runs[codec] = job.metrics("edge")
+        sent = [runs[codec][-1]["link_bytes_up"] for codec in runs]
+        self.assertEqual(sent, sorted(sent, reverse=True))
+        for codec, tolerance in tolerances.items():
+            for ours, want in zip(runs[codec], runs["fp32"]):
+                self.assertLess(abs(ours["loss"] - want["loss"]) / want["loss"], tolerance, codec)
+            self.assertNotEqual(runs[codec][-1]["loss"], runs["fp32"][-1]["loss"], codec)
+
+    def test_connections_must_be_as_many_on_both_sites(self):
+        cloud_job = self.job({"link.connections": 3})
+        address = f"127.0.0.1:{cloud_job.port}"
+        edge_job = self.job({"link.connections": 2, "link.address": address})
+        for ended in self.run_two(cloud_job, edge_job):
+            self.assert_error(ended, 3, "2", "3", "connections")
+
     def test_other_launches_are_named_at_the_handshake(self):
         others = {"cloud.tensor_parallel": 1, "cloud.data_parallel": 1, "edge.data_parallel": 2}
         for key, value in others.items():
