@@ -46,7 +46,7 @@ Result<void> check_schedule(const Job& job, const Document& document) {
         "{}: [schedule] kind = \"{}\": needs an edge and at least one cloud rank; add [split] "
         "layers or use \"1f1b\" or \"gpipe\"",
         where(document, "schedule", "kind"), kind);
-  if (job.split && kind == "1f1b")
+  if (job.split && (kind == "1f1b" || kind == "zb-h1"))
     return bad_input(
         "{}: [schedule] kind = \"{}\": has no place for an edge, and this job has [split]; use "
         "\"hairpin-1f1b\" or \"gpipe\"",

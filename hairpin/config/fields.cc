@@ -133,9 +133,12 @@ Fields optimizer_fields() {
 
 Fields schedule_fields() {
   return {
-      bind_key("schedule", "kind", &Job::schedule, &Schedule::kind,
-               one_of({"gpipe", "1f1b", "hairpin-1f1b"}, {"interleaved", "hairpin-adaptive"}),
-               "order of the forwards and backwards of a step; default without [split]: \"1f1b\"")};
+      bind_key(
+          "schedule", "kind", &Job::schedule, &Schedule::kind,
+          one_of({"gpipe", "1f1b", "zb-h1", "hairpin-1f1b"}, {"interleaved", "hairpin-adaptive"}),
+          "order of the forwards and backwards of a step; default without [split]: \"1f1b\""),
+      bind_key("schedule", "split_backward", &Job::schedule, &Schedule::split_backward, any<bool>(),
+               "backwards in two: the gradient that others wait for at once, the weights' later")};
 }
 
 Fields parallel_fields(const char* table, Site Job::* site) {

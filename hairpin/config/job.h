@@ -65,6 +65,7 @@ struct Optimizer {
 };
 struct Schedule {
   std::string kind = "hairpin-1f1b";  // default of a job without [split]: "1f1b"
+  bool split_backward = false;        // zb-h1 is so always
   bool operator==(const Schedule&) const = default;
 };
 struct Site {

@@ -164,7 +164,7 @@ TEST(JobTest, RangesAreChecked) {
 TEST(JobTest, WordsAreChecked) {
   EXPECT_EQ(error_of(replace("hairpin-1f1b", "hairpin-1f2b")),
             "job.toml:14: [schedule] kind = \"hairpin-1f2b\": unknown; did you mean "
-            "\"hairpin-1f1b\"? It takes \"gpipe\", \"1f1b\" or \"hairpin-1f1b\"");
+            "\"hairpin-1f1b\"? It takes \"gpipe\", \"1f1b\", \"zb-h1\" or \"hairpin-1f1b\"");
   EXPECT_THAT(error_of(kJob, {"optimizer.kind=lion"}),
               HasSubstr("unknown; use \"adamw\" or \"sgd\""));
   EXPECT_THAT(error_of(kJob, {"model.path=\"\""}), HasSubstr("is empty; give a path"));
@@ -181,7 +181,6 @@ TEST(JobTest, FeaturesToComeAreRefusedByName) {
                                             "train.precision=bf16",
                                             "schedule.kind=interleaved",
                                             "schedule.kind=hairpin-adaptive",
-                                            "schedule.split_backward=true",
                                             "split.vision_layers=[1, 0, 0]",
                                             "data.form=alpaca",
                                             "adapt.rank=8"};
@@ -196,10 +195,10 @@ TEST(JobTest, FeaturesToComeAreRefusedByName) {
 }
 
 TEST(JobTest, ValuesThatAskForNothingAreAccepted) {
-  const auto job = parse_job(
-      kJob, "job.toml",
-      {"edge.context_parallel=1", "cloud.expert_parallel=1", "cloud.recompute=none",
-       "cloud.release_memory=never", "schedule.split_backward=false", "data.form=messages"});
+  const auto job =
+      parse_job(kJob, "job.toml",
+                {"edge.context_parallel=1", "cloud.expert_parallel=1", "cloud.recompute=none",
+                 "cloud.release_memory=never", "data.form=messages"});
   ASSERT_TRUE(job);
   EXPECT_EQ(*job, parse_job(kJob, "job.toml").value());
 }

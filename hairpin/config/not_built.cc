@@ -10,7 +10,6 @@ std::vector<NotBuilt> list() {
       {"split", "vision_layers", {}},
       {"data", "eval", {}},
       {"data", "form", Value(std::string("messages"))},
-      {"schedule", "split_backward", no},
       {"schedule", "max_in_flight", {}},
   };
   for (const char* site : {"edge", "cloud", "site"}) {

@@ -84,7 +84,8 @@ Job any_job() {
   job.optimizer = any_optimizer();
   job.output = {path(), coin()};
   if (coin()) {
-    job.schedule.kind = one_of<std::string>({"gpipe", "1f1b"});
+    job.schedule.kind = one_of<std::string>({"gpipe", "1f1b", "zb-h1"});
+    job.schedule.split_backward = coin();
     job.site.threads = count(1, 257);
     if (coin()) job.site.pipeline = {count(0, 99), count(0, 99)};
     set_parallelism(job.site);
@@ -93,6 +94,7 @@ Job any_job() {
   }
   job.split = Split{{count(0, 99), count(0, 99), count(0, 99)}, true};
   job.schedule.kind = one_of<std::string>({"gpipe", "hairpin-1f1b"});
+  job.schedule.split_backward = coin();
   job.edge = any_site();
   job.cloud = any_site();
   job.train.microbatches = count(1, 65'536 / job.cloud.data_parallel + 1);

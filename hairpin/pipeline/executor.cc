@@ -26,6 +26,10 @@ class Busy {
   Clock::time_point begin_ = Clock::now();
 };
 
+bool completes_weights(const Op& op) {
+  return op.kind == OpKind::backward || op.kind == OpKind::backward_weight;
+}
+
 }  // namespace
 
 Executor::Executor(const schedule::Schedule& schedule, int rank, std::map<int, Stage*> stages,
@@ -38,16 +42,15 @@ Executor::Executor(const schedule::Schedule& schedule, int rank, std::map<int, S
       tp_(tp),
       trace_(trace),
       notation_(schedule) {
-  HAIRPIN_CHECK(schedule_.split_backward.empty(), "the executor runs whole backwards only");
   for (const auto& op : schedule_.ranks.at(static_cast<std::size_t>(rank_)))
-    if (op.kind == OpKind::backward) ++backwards_[op.stage];
+    if (completes_weights(op)) ++weights_ops_[op.stage];
 }
 
 Result<StepOutcome> Executor::run(std::int64_t step, const StepInputs& inputs) {
   step_ = step;
   inputs_ = &inputs;
   losses_.assign(inputs.size(), 0.0);
-  backwards_left_ = backwards_;
+  weights_ops_left_ = weights_ops_;
   busy_seconds_ = 0;
   for (const auto& op : schedule_.ranks.at(static_cast<std::size_t>(rank_)))
     HAIRPIN_CHECK_OK(run(op));
@@ -56,7 +59,13 @@ Result<StepOutcome> Executor::run(std::int64_t step, const StepInputs& inputs) {
 
 Result<void> Executor::run(const Op& op) {
   try {
-    return op.kind == OpKind::forward ? forward(op) : backward(op);
+    switch (op.kind) {
+      case OpKind::forward: return forward(op);
+      case OpKind::backward:
+      case OpKind::backward_input: return backward(op);
+      case OpKind::backward_weight: return backward_weight(op);
+    }
+    HAIRPIN_CHECK(false, "an op of no kind");
   } catch (const collective::Aborted& aborted) {
     return tl::unexpected<Error>(aborted.error());
   } catch (const std::exception& failure) {
@@ -106,13 +115,24 @@ Result<void> Executor::backward(const Op& op) {
   }
   const Busy busy(busy_seconds_);
   const metrics::TraceSpan span(trace_.trace, trace_.thread, notation_.text(op), "op");
-  const bool last = --backwards_left_.at(op.stage) == 0;
-  Tensor dx =
-      stages_.at(op.stage)->backward(static_cast<int>(index_of(op)), std::move(gradient), last);
+  Stage& stage = *stages_.at(op.stage);
+  const auto key = static_cast<int>(index_of(op));
+  Tensor dx = completes_weights(op) ? stage.backward(key, std::move(gradient), last_weights(op))
+                                    : stage.backward_input(key, std::move(gradient));
   if (op.stage == 0) return {};
   tag.boundary = op.stage - 1;
   return channel(op.stage - 1).send(tag, std::move(dx));
 }
+
+Result<void> Executor::backward_weight(const Op& op) {
+  const Busy busy(busy_seconds_);
+  const metrics::TraceSpan span(trace_.trace, trace_.thread, notation_.text(op), "op");
+  stages_.at(op.stage)->backward_weight(static_cast<int>(index_of(op)), last_weights(op));
+  return {};
+}
+
+// Counts an op that adds to the stage's weights' gradients: true for the step's last.
+bool Executor::last_weights(const Op& op) { return --weights_ops_left_.at(op.stage) == 0; }
 
 Channel& Executor::channel(int boundary) {
   const auto found = channels_.find(boundary);

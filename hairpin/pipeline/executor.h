@@ -50,6 +50,8 @@ class Executor {
   Result<void> run(const schedule::Op& op);
   Result<void> forward(const schedule::Op& op);
   Result<void> backward(const schedule::Op& op);
+  Result<void> backward_weight(const schedule::Op& op);
+  bool last_weights(const schedule::Op& op);
   Result<Tensor> receive(const schedule::Op& op, const Tag& tag);
   Channel& channel(int boundary);
   std::size_t index_of(const schedule::Op& op) const;  // in the step's inputs
@@ -61,13 +63,13 @@ class Executor {
   const parallel::TensorParallel tp_;
   const OpTrace trace_;
   const schedule::Notation notation_;
-  std::map<int, int> backwards_;  // a step's, by stage
+  std::map<int, int> weights_ops_;  // of a step, by stage: those that complete weights' gradients
 
   // Of the step that runs.
   std::int64_t step_ = 0;
   const StepInputs* inputs_ = nullptr;
   std::vector<double> losses_;
-  std::map<int, int> backwards_left_;
+  std::map<int, int> weights_ops_left_;
   double busy_seconds_ = 0;
 };
 

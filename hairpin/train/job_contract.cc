@@ -47,6 +47,7 @@ link::Contract job_contract(const Setup& setup, const hf::Identity& model) {
       optimizer.clip_norm ? fmt::format("{}", *optimizer.clip_norm) : std::string("none"));
   add("optimizer.norm_type", config::word_of(optimizer.norm_type));
   add("schedule.kind", job.schedule.kind);
+  add("schedule.split_backward", job.schedule.split_backward);
   add("link.codec", job.link.codec);
   return contract;
 }

@@ -64,6 +64,7 @@ TEST(JobContract, SaysThisAndNothingElse) {
       {"optimizer.clip_norm", "1"},
       {"optimizer.norm_type", "2"},
       {"schedule.kind", "hairpin-1f1b"},
+      {"schedule.split_backward", "false"},
       {"link.codec", "fp32"},
   };
   EXPECT_EQ(contract_of(some_site()).fields, want);
@@ -107,6 +108,7 @@ TEST(JobContract, ADifferenceInAnyFieldIsNamed) {
       {"optimizer.norm_type",
        [](Site& s) { s.setup.job.optimizer.norm_type = config::NormType::infinity; }},
       {"schedule.kind", [](Site& s) { s.setup.job.schedule.kind = "gpipe"; }},
+      {"schedule.split_backward", [](Site& s) { s.setup.job.schedule.split_backward = true; }},
       {"link.codec", [](Site& s) { s.setup.job.link.codec = "bf16"; }},
   };
   const auto own = contract_of(some_site());

@@ -42,6 +42,7 @@ Result<schedule::Schedule> make_schedule(const config::Job& job, std::size_t sta
   options.shape = job.split ? schedule::Shape::hairpin : schedule::Shape::line;
   options.domains = static_cast<int>((job.split ? job.cloud : job.site).data_parallel);
   options.edges = job.split ? static_cast<int>(job.edge.data_parallel) : 1;
+  options.split_backward = job.schedule.split_backward;
   auto made = schedule::generate(job.schedule.kind, options);
   if (!made) return bad_input("{}: [schedule] {}", job.file.string(), made.error().message);
   HAIRPIN_CHECK_OK(schedule::check(*made));

@@ -57,7 +57,7 @@ class Jobs(ProductTest):
             ("cloud.recompute", "full"),
             ("train.precision", "bf16"),
             ("schedule.kind", "hairpin-adaptive"),
-            ("schedule.split_backward", True),
+            ("schedule.max_in_flight", 4),
             ("data.form", "alpaca"),
             ("adapt.rank", 8),
         ):
