@@ -74,7 +74,8 @@ class Group {
   virtual ~Group() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual const std::string& name() const = 0;  // "cloud tp group of pp 0, dp 1", for errors
+  virtual const std::string& name()
+      const = 0;  // "tp group of cloud rank pp 0, dp 1, tp 0", for errors
 
   // `data` on all ranks becomes the reduction of all.
   void all_reduce(std::span<float> data, Reduction reduction = Reduction::sum);

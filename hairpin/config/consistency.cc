@@ -7,6 +7,7 @@ namespace hairpin::config {
 namespace {
 
 constexpr std::int64_t kMaxMicrobatches = 65'536;  // of a step, over all domains
+constexpr std::int64_t kMaxRanks = 4'096;          // of a site, which are threads of one process
 
 // Where a key, or else its table, or else the job was written.
 std::string where(const Document& document, std::string_view table, std::string_view key = "") {
@@ -85,10 +86,29 @@ Result<void> check_microbatches(const Job& job, const Document& document) {
       (replicas + domains - 1) / domains);
 }
 
+Result<void> check_ranks(const Site& site, std::size_t pipeline, std::string_view table,
+                         const Document& document) {
+  const auto replica = static_cast<std::int64_t>(pipeline) * site.tensor_parallel;
+  const auto ranks = replica * site.data_parallel;
+  if (ranks <= kMaxRanks) return {};
+  return bad_input(
+      "{}: [{}] data_parallel = {}: makes {} ranks ({} pipeline ranks x tensor_parallel = {} x "
+      "data_parallel), and {} is the most of a site; {}",
+      where(document, table, "data_parallel"), table, site.data_parallel, ranks, pipeline,
+      site.tensor_parallel, kMaxRanks,
+      replica <= kMaxRanks ? fmt::format("give data_parallel at most {}", kMaxRanks / replica)
+                           : std::string("lower tensor_parallel"));
+}
+
 Result<void> check_parallel(const Job& job, const Document& document) {
   HAIRPIN_CHECK_OK(check_site(job.edge, "edge", document));
   HAIRPIN_CHECK_OK(check_site(job.cloud, "cloud", document));
   HAIRPIN_CHECK_OK(check_site(job.site, "site", document));
+  HAIRPIN_CHECK_OK(check_ranks(job.edge, 1, "edge", document));
+  const auto cloud = job.split && job.split->layers.size() > 3 ? job.split->layers.size() - 2 : 1;
+  HAIRPIN_CHECK_OK(check_ranks(job.cloud, cloud, "cloud", document));
+  const auto site = job.site.pipeline ? job.site.pipeline->size() : 1;
+  HAIRPIN_CHECK_OK(check_ranks(job.site, site, "site", document));
   return check_microbatches(job, document);
 }
 

@@ -235,6 +235,13 @@ TEST(JobTest, AnEdgeReplicaWithoutAMicrobatchIsRefused) {
 
 TEST(JobTest, AStepsMicrobatchesAreBounded) {
   EXPECT_TRUE(parse_job(kJob, "job.toml", {"train.microbatches=64", "cloud.data_parallel=1024"}));
+  EXPECT_EQ(
+      error_of(kOneSite, {"site.tensor_parallel=1024", "site.data_parallel=5"}),
+      "--set site.data_parallel=5: [site] data_parallel = 5: makes 5120 ranks (1 pipeline ranks "
+      "x tensor_parallel = 1024 x data_parallel), and 4096 is the most of a site; give "
+      "data_parallel at most 4");
+  EXPECT_THAT(error_of(kJob, {"cloud.tensor_parallel=1024", "cloud.data_parallel=3"}),
+              HasSubstr("makes 6144 ranks (2 pipeline ranks"));
   EXPECT_EQ(error_of(kOneSite, {"train.microbatches=65", "site.data_parallel=1024"}),
             "--set site.data_parallel=1024: [site] data_parallel = 1024: with train.microbatches = "
             "65 a step has 66560 microbatches, and 65536 is the most; give at most 1008, or lower "

@@ -27,7 +27,7 @@ bool coin() { return *rc::gen::arbitrary<bool>(); }
 
 void set_parallelism(Site& site) {
   site.tensor_parallel = count(1, 1025);
-  site.data_parallel = count(1, 1025);
+  site.data_parallel = count(1, 1024 / site.tensor_parallel + 1);
   site.sequence_parallel = site.tensor_parallel > 1 && coin();
   site.zero = count(0, 2);
   site.overlap_grad_reduce = coin();

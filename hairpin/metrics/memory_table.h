@@ -1,7 +1,7 @@
 // What the ranks of a run needed, for people.
 //
-//   tensor memory at peak     total   weights  gradients  optimizer  activations       link
-//   cloud pp 1 dp 0 tp 0   39.1 MiB  12.0 MiB   12.0 MiB   13.5 MiB      1.5 MiB  100.0 KiB
+//   tensor memory at peak            total   weights  gradients  optimizer  activations     link
+//   cloud rank pp 1, dp 0, tp 0   39.1 MiB  12.0 MiB   12.0 MiB   13.5 MiB      1.5 MiB  100 KiB
 #pragma once
 
 #include <cstdint>

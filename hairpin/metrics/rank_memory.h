@@ -7,7 +7,7 @@
 namespace hairpin::metrics {
 
 struct RankMemory {
-  std::string rank;       // "cloud pp 1 dp 0 tp 2"
+  std::string rank;       // "cloud rank pp 1, dp 0, tp 2"
   std::int64_t peak = 0;  // the sum of the next five
   std::int64_t weights = 0;
   std::int64_t gradients = 0;

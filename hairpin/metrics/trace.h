@@ -51,7 +51,7 @@ class Trace {
  public:
   explicit Trace(TraceOptions options);
 
-  void name_thread(int thread, std::string name);  // "pp 1 dp 0 tp 2"
+  void name_thread(int thread, std::string name);  // "cloud rank pp 1, dp 0, tp 2"
   void add(TraceEvent event);
 
   // Everything so far, atomically. Fails when the file cannot be written.

@@ -59,8 +59,7 @@ double norm_term(const nn::Bucket& bucket, mesh::Range owned, NormType type) {
 }
 
 double join_terms(double a, double b, NormType type) {
-  if (type != NormType::infinity) return a + b;
-  return b > a || std::isnan(b) ? b : a;
+  return type == NormType::infinity ? larger(a, b) : a + b;
 }
 
 double global_norm(const std::vector<double>& terms_by_segment, NormType type) {

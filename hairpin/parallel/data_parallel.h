@@ -24,6 +24,7 @@ class DataParallel {
   // `group` (null or of size 1: no replicas) and `buckets` must outlive this.
   DataParallel(collective::Group* group, std::vector<nn::Bucket*> buckets,
                const DataParallelOptions& options);
+  ~DataParallel();
 
   // The elements of a bucket's flat buffers that this rank's optimizer updates: all, or with ZeRO 1
   // its share, in units of 16 elements.
@@ -46,9 +47,6 @@ class DataParallel {
  private:
   struct State;
   std::unique_ptr<State> state_;
-
- public:
-  ~DataParallel();
 };
 
 }  // namespace hairpin::parallel

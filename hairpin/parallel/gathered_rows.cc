@@ -14,7 +14,8 @@
 namespace hairpin::parallel {
 namespace {
 
-// Each rank makes tensors of its own of what the others show it: only storages are shared.
+// Each rank makes tensors of its own of what the others show it: only storages are shared. Holding
+// the storage also keeps autograd from adding to it in place, where `own` is a gradient.
 std::vector<Tensor> shared_shards(const Tensor& own, collective::Group& group) {
   const auto objects = group.exchange(std::make_shared<const Tensor>(own.detach()), own.nbytes());
   std::vector<Tensor> shards;

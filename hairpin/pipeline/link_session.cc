@@ -103,7 +103,7 @@ Result<void> LinkSession::accept_tensor(const wire::TensorMessage& message) {
       message.shape[0] > options_.max_tokens)
     return peer_error("the peer sent a tensor of {} x {}; this job's are at most {} x {}",
                       message.shape[0], message.shape[1], options_.max_tokens, options_.hidden);
-  if (mailbox_.waiting() >= options_.max_waiting)
+  if (mailbox_.waiting(0) >= options_.max_waiting)
     return peer_error("the peer sent more tensors than the schedule has in flight ({})",
                       options_.max_waiting);
   HAIRPIN_TRY(const Tensor tensor,

@@ -35,9 +35,9 @@ struct SessionOptions {
   // parallelism its share of the rows.
   int tensor_parallel = 1;
   bool sequence_parallel = false;
-  // Tensors waiting in the mailbox, those between local ranks included: a microbatch has one tensor
-  // under way on a site (one a tensor-parallel rank), so that the schedule's in-flight peak bounds
-  // both together.
+  // Tensors waiting in the mailbox for tensor-parallel rank 0, those between local ranks included:
+  // a microbatch has one such tensor under way on a site, so that the schedule's in-flight peak
+  // bounds both together.
   std::size_t max_waiting = 0;
   // What tensors are charged to that come from the peer, or are put together for it: the site's
   // rank 0, which stands for the link, whatever ranks they are for. Outlives the session; null:

@@ -1,5 +1,7 @@
 #include "hairpin/pipeline/mailbox.h"
 
+#include <algorithm>
+
 namespace hairpin::pipeline {
 
 std::string tag_text(const Tag& tag) {
@@ -36,6 +38,12 @@ void Mailbox::fail(Error error) {
     if (!error_) error_ = std::move(error);
   }
   arrived_.notify_all();
+}
+
+std::size_t Mailbox::waiting(int tp) const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(std::ranges::count_if(
+      tensors_, [tp](const auto& waiting) { return waiting.first.tp == tp; }));
 }
 
 std::size_t Mailbox::waiting() const {

@@ -37,7 +37,8 @@ class Mailbox {
   Result<Tensor> take(const Tag& tag);
   // Ends all present and later waiting; the first error stays.
   void fail(Error error);
-  std::size_t waiting() const;  // tensors not taken yet
+  std::size_t waiting() const;        // tensors not taken yet
+  std::size_t waiting(int tp) const;  // of those, for this tensor-parallel rank
 
  private:
   mutable std::mutex mutex_;

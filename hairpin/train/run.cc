@@ -42,8 +42,7 @@ pipeline::SessionOptions session_options(const Setup& setup, MemoryMeter& meter)
   // Both kinds, of every microbatch that can be in flight at the edge.
   const auto peak = schedule::peak_in_flight(setup.schedule);
   for (int rank = 0; rank < setup.schedule.edge_ranks; ++rank)
-    options.max_waiting += 2 * static_cast<std::size_t>(options.tensor_parallel) *
-                           static_cast<std::size_t>(peak.rank[static_cast<std::size_t>(rank)]);
+    options.max_waiting += 2 * static_cast<std::size_t>(peak.rank[static_cast<std::size_t>(rank)]);
   return options;
 }
 

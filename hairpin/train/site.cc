@@ -84,7 +84,15 @@ Result<void> Site::run(const Record& record) {
   };
   {
     std::vector<std::jthread> others;
-    for (int number = 1; number < mesh_.num_ranks(); ++number) others.emplace_back(guarded, number);
+    try {
+      for (int number = 1; number < mesh_.num_ranks(); ++number)
+        others.emplace_back(guarded, number);
+    } catch (const std::exception& failure) {  // those that run would wait for ever
+      fail({ErrorKind::internal,
+            fmt::format("{}: its thread could not be started: {}",
+                        setup_.rank_name(mesh_.coordinate(static_cast<int>(others.size()) + 1)),
+                        failure.what())});
+    }
     guarded(0);
   }
   if (const auto error = failed()) return tl::unexpected<Error>(*error);
@@ -211,8 +219,10 @@ Result<std::shared_ptr<const Step>> Site::step(std::int64_t index) {
   if (const auto error = failed()) return tl::unexpected<Error>(*error);
   if (step_index_ != index) {
     HAIRPIN_CHECK(step_index_ == index - 1, "step {} after {}", index, step_index_);
-    HAIRPIN_TRY(auto fetched, source_->next(index));
-    step_ = std::make_shared<const Step>(std::move(fetched));
+    auto fetched = source_->next(index);
+    if (!fetched) fail(fetched.error());  // before another rank asks for what follows
+    HAIRPIN_CHECK_OK(fetched);
+    step_ = std::make_shared<const Step>(std::move(*fetched));
     step_index_ = index;
   }
   return step_;

@@ -74,7 +74,7 @@ void SiteGroups::make(Members& members, const char* axis, std::vector<int> ranks
   auto made = world_.make_group(static_cast<int>(ranks.size()), name);
   for (std::size_t i = 0; i < ranks.size(); ++i) members[ranks[i]] = std::move(made[i]);
   for (const int rank : ranks)
-    if (trace_ != nullptr)
+    if (trace_ != nullptr && axis != std::string_view("pp"))  // whose calls all block
       trace_->name_thread(
           worker_thread(rank, axis),
           fmt::format("{}, {} communication", coordinate_text(mesh_.coordinate(rank)), axis));

@@ -42,11 +42,11 @@ Layout split(std::string name, std::int64_t heads, std::int64_t kv_heads, Site e
           [edge, cloud](config::Job& job) { set_split(job, {1, 2, 2, 1}, edge, cloud); }, domains};
 }
 
-Layout split_backward(Layout layout, const std::string& kind = "") {
-  layout.set = [set = layout.set, kind](config::Job& job) {
+Layout with_schedule(const std::string& kind, Layout layout, bool split_backward = false) {
+  layout.set = [set = layout.set, kind, split_backward](config::Job& job) {
     set(job);
-    job.schedule.split_backward = true;
-    if (!kind.empty()) job.schedule.kind = kind;
+    job.schedule.kind = kind;
+    job.schedule.split_backward = split_backward;
   };
   return layout;
 }
@@ -65,9 +65,12 @@ std::vector<Layout> layouts() {
       one_site("dp4_zero1", 8, 2, zero(dp(4))),
       one_site("dp4_zero1_no_overlap", 8, 2, no_overlap(zero(dp(4)))),
       one_site("pp4", 8, 2, pp({2, 1, 1, 2}), true),
-      split_backward(one_site("pp4_split_backward", 8, 2, pp({2, 1, 1, 2}), true)),
-      split_backward(
-          one_site("tp2_dp2_pp2_sp_split_backward", 8, 2, dp(2, pp({2, 4}, tp(2, true)))), "zb-h1"),
+      with_schedule("gpipe", one_site("pp4_gpipe", 8, 2, pp({2, 1, 1, 2}), true)),
+      with_schedule("1f1b", one_site("pp4_split_backward", 8, 2, pp({2, 1, 1, 2}), true), true),
+      with_schedule("zb-h1",
+                    one_site("tp2_dp2_pp2_sp_zb_h1", 8, 2, dp(2, pp({2, 4}, tp(2, true))))),
+      with_schedule("gpipe", one_site("tp2_dp2_pp2_sp_zero1_gpipe", 8, 2,
+                                      zero(dp(2, pp({2, 4}, tp(2, true)))))),
       one_site("tp2_dp2_pp2_sp_zero1", 8, 2, zero(dp(2, pp({2, 4}, tp(2, true))))),
   };
   for (const auto& [edge, cloud] : {std::pair{1, 2}, {1, 4}, {2, 4}, {4, 2}, {2, 1}})
@@ -87,8 +90,11 @@ std::vector<Layout> layouts() {
     all.push_back(
         split("edge_tp1_dp2_cloud_tp2_dp4" + suffix, 8, 2, dp(2), zero(dp(4, tp(2, sp)))));
   }
-  all.push_back(split_backward(split("edge_tp2sp_cloud_tp2sp_dp2_split_backward", 8, 2, tp(2, true),
-                                     zero(dp(2, tp(2, true))))));
+  all.push_back(with_schedule("hairpin-1f1b",
+                              split("edge_tp2sp_cloud_tp2sp_dp2_split_backward", 8, 2, tp(2, true),
+                                    zero(dp(2, tp(2, true)))),
+                              true));
+  all.push_back(with_schedule("gpipe", split("edge_dp3_cloud_dp2_gpipe", 8, 2, dp(3), dp(2))));
   all.push_back(split("edge_tp2sp_dp1_cloud_tp4_dp2", 8, 2, tp(2, true), dp(2, tp(4))));
   all.push_back(split("edge_tp2_dp3_zero1_cloud_tp1_dp2", 8, 2, zero(dp(3, tp(2))), dp(2)));
   return all;
