@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace hairpin::arch {
 namespace {
 
@@ -34,6 +36,14 @@ Result<void> check_tensor_parallel(const Architecture& a, std::int64_t ranks,
   if (found.empty()) return {};
   return bad_input("{} = {}: the model has {}, which {} ranks can't share out; give {}", key, ranks,
                    fmt::join(found, " and "), ranks, advice(a, ranks));
+}
+
+std::int64_t key_value_heads_of_rank(const Architecture& a, std::int64_t ranks) {
+  return std::max<std::int64_t>(a.num_key_value_heads / ranks, 1);
+}
+
+std::int64_t key_value_copies(const Architecture& a, std::int64_t ranks) {
+  return std::max<std::int64_t>(ranks / a.num_key_value_heads, 1);
 }
 
 }  // namespace hairpin::arch

@@ -14,4 +14,10 @@ namespace hairpin::arch {
 Result<void> check_tensor_parallel(const Architecture& architecture, std::int64_t ranks,
                                    std::string_view key);
 
+// K/V heads that each of `ranks` (a number that fits) holds: its share, or one where there are
+// fewer than ranks.
+std::int64_t key_value_heads_of_rank(const Architecture& architecture, std::int64_t ranks);
+// Neighbouring ranks that hold the same ones.
+std::int64_t key_value_copies(const Architecture& architecture, std::int64_t ranks);
+
 }  // namespace hairpin::arch

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hairpin/arch/divide.h"
 #include "hairpin/mesh/share.h"
 
 namespace hairpin::arch {
@@ -22,8 +23,7 @@ struct Slice {
         inner(a.intermediate_size / tp.ranks),
         vocab(mesh::share(a.vocab_size, tp.ranks, tp.rank).count),
         queries(a.num_attention_heads / tp.ranks * a.head_dim),
-        fused(queries +
-              2 * std::max<std::int64_t>(a.num_key_value_heads / tp.ranks, 1) * a.head_dim) {}
+        fused(queries + 2 * key_value_heads_of_rank(a, tp.ranks) * a.head_dim) {}
 };
 
 bool scattered(const TensorParallelRank& tp) { return tp.sequence_parallel && tp.ranks > 1; }

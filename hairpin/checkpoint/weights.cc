@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -87,6 +89,16 @@ std::vector<safetensors::Source> weight_sources(const DividedPart& group,
                        }});
   }
   return sources;
+}
+
+std::vector<safetensors::Source> all_weight_sources(const std::vector<DividedPart>& groups,
+                                                    const hf::ModelDirectory& origin) {
+  std::vector<safetensors::Source> all;
+  for (const auto& group : groups) {
+    auto sources = weight_sources(group, origin);
+    std::move(sources.begin(), sources.end(), std::back_inserter(all));
+  }
+  return all;
 }
 
 }  // namespace hairpin::checkpoint

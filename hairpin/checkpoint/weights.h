@@ -41,4 +41,8 @@ void load_weights(models::ModelPart& part, const hf::ModelDirectory& model);
 std::vector<safetensors::Source> weight_sources(const DividedPart& group,
                                                 const hf::ModelDirectory& origin);
 
+// The same of several groups, one after another: of the pipeline ranks of a site.
+std::vector<safetensors::Source> all_weight_sources(const std::vector<DividedPart>& groups,
+                                                    const hf::ModelDirectory& origin);
+
 }  // namespace hairpin::checkpoint

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
+#include "hairpin/arch/divide.h"
 
 namespace hairpin::models {
 namespace {
@@ -24,10 +24,10 @@ class Slices {
   }
   // Of k or v: whole heads, a head on several ranks where there are fewer heads than ranks.
   ParameterPart key_rows(std::string name, std::vector<std::int64_t> shape) const {
-    const std::int64_t ranks = tp_.size(), heads = a_.num_key_value_heads;
-    if (ranks <= heads) return rows(std::move(name), std::move(shape));
+    const auto copies = arch::key_value_copies(a_, tp_.size());
+    if (copies == 1) return rows(std::move(name), std::move(shape));
     auto part = nn::whole_part(std::move(name), std::move(shape));
-    part.copies = static_cast<int>(ranks / heads);
+    part.copies = static_cast<int>(copies);
     part.copy = tp_.rank() % part.copies;
     part.partial = true;
     part.slice = {tp_.rank() / part.copies * a_.head_dim, a_.head_dim};
@@ -70,8 +70,8 @@ ParameterSpec fused(std::string name, std::vector<ParameterPart> parts) {
 }  // namespace
 
 nn::HeadShape local_heads(const arch::Architecture& a, const TensorParallel& tp) {
-  return {a.num_attention_heads / tp.size(),
-          std::max<std::int64_t>(a.num_key_value_heads / tp.size(), 1), a.head_dim};
+  return {a.num_attention_heads / tp.size(), arch::key_value_heads_of_rank(a, tp.size()),
+          a.head_dim};
 }
 
 std::vector<ParameterSpec> embedding_parameters(const arch::Architecture& a,

@@ -13,7 +13,6 @@ namespace hairpin::parallel {
 namespace {
 
 constexpr std::int64_t kTokens = 13, kHidden = 12, kInner = 10, kVocab = 31;
-constexpr double kEps = 1e-5;
 
 class KeptMemory : public testing::TestWithParam<Ranks> {
  protected:

@@ -19,16 +19,6 @@
 namespace hairpin::parallel {
 namespace {
 
-constexpr double kEps = 1e-5;
-
-std::vector<Ranks> all_ranks() {
-  std::vector<Ranks> all;
-  for (const int size : {1, 2, 3, 4})
-    for (const bool sequence : {false, true}) all.push_back({size, sequence});
-  all.push_back({.size = 3, .sequence = true, .shared_memory = false});
-  return all;
-}
-
 // hidden, inner: odd ones, 9 heads of 16, fewer columns than divide evenly.
 struct Sizes {
   std::int64_t hidden, inner;

@@ -20,6 +20,11 @@ struct Ranks {
   bool shared_memory = true;  // else the group denies that ranks share memory
 };
 
+// The groups that every operator is tested with.
+std::vector<Ranks> all_ranks();
+
+inline constexpr double kEps = 1e-5;  // of norms
+
 // What an operator gave: its output and input's gradient, then gradients of its parameters.
 using Tensors = std::vector<Tensor>;
 

@@ -15,6 +15,14 @@
 
 namespace hairpin::parallel {
 
+std::vector<Ranks> all_ranks() {
+  std::vector<Ranks> all;
+  for (const int size : {1, 2, 3, 4})
+    for (const bool sequence : {false, true}) all.push_back({size, sequence});
+  all.push_back({.size = 3, .sequence = true, .shared_memory = false});
+  return all;
+}
+
 std::vector<Tensors> on_ranks(const Ranks& ranks,
                               const std::function<Tensors(const TensorParallel&)>& body) {
   collective::LocalWorld world;

@@ -17,16 +17,6 @@
 namespace hairpin::parallel {
 namespace {
 
-constexpr double kEps = 1e-5;
-
-std::vector<Ranks> all_ranks() {
-  std::vector<Ranks> all;
-  for (const int size : {1, 2, 3, 4})
-    for (const bool sequence : {false, true}) all.push_back({size, sequence});
-  all.push_back({.size = 3, .sequence = true, .shared_memory = false});
-  return all;
-}
-
 std::vector<std::int32_t> random_ids(std::int64_t tokens, std::int64_t vocab) {
   std::vector<std::int32_t> ids;
   for (std::int64_t t = 0; t < tokens; ++t)

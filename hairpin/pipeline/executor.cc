@@ -75,12 +75,18 @@ Result<void> Executor::run(const Op& op) {
 }
 
 std::size_t Executor::index_of(const Op& op) const {
-  return static_cast<std::size_t>(op.microbatch * schedule_.domains + op.domain);
+  return static_cast<std::size_t>(schedule_.number_of(op.microbatch, op.domain));
+}
+
+// A span's name is made for a trace only.
+metrics::TraceSpan Executor::span_of(const Op& op, const char* prefix, const char* category) const {
+  return {trace_.trace, trace_.thread,
+          trace_.trace != nullptr ? prefix + notation_.text(op) : std::string(), category};
 }
 
 // A peer's tensor may have any number of rows; the segments rely on the microbatch's.
 Result<Tensor> Executor::receive(const Op& op, const Tag& tag) {
-  const metrics::TraceSpan span(trace_.trace, trace_.thread, "wait " + notation_.text(op), "pp");
+  const auto span = span_of(op, "wait ", "pp");
   HAIRPIN_TRY(auto tensor, channel(tag.boundary).receive(tag));
   const auto due = tp_.rows(inputs_->at(index_of(op))->layout.tokens).count;
   if (tensor.size(0) != due)
@@ -97,7 +103,7 @@ Result<void> Executor::forward(const Op& op) {
     HAIRPIN_TRY(x, receive(op, tag));
   }
   const Busy busy(busy_seconds_);
-  const metrics::TraceSpan span(trace_.trace, trace_.thread, notation_.text(op), "op");
+  const auto span = span_of(op, "", "op");
   Tensor y = stages_.at(op.stage)->forward(static_cast<int>(index), x, inputs_->at(index));
   if (op.stage + 1 == schedule_.num_stages()) {
     losses_[index] = y.item<double>();
@@ -114,7 +120,7 @@ Result<void> Executor::backward(const Op& op) {
     HAIRPIN_TRY(gradient, receive(op, tag));
   }
   const Busy busy(busy_seconds_);
-  const metrics::TraceSpan span(trace_.trace, trace_.thread, notation_.text(op), "op");
+  const auto span = span_of(op, "", "op");
   Stage& stage = *stages_.at(op.stage);
   const auto key = static_cast<int>(index_of(op));
   Tensor dx = completes_weights(op) ? stage.backward(key, std::move(gradient), last_weights(op))
@@ -126,7 +132,7 @@ Result<void> Executor::backward(const Op& op) {
 
 Result<void> Executor::backward_weight(const Op& op) {
   const Busy busy(busy_seconds_);
-  const metrics::TraceSpan span(trace_.trace, trace_.thread, notation_.text(op), "op");
+  const auto span = span_of(op, "", "op");
   stages_.at(op.stage)->backward_weight(static_cast<int>(index_of(op)), last_weights(op));
   return {};
 }

@@ -55,6 +55,8 @@ class Executor {
   Result<Tensor> receive(const schedule::Op& op, const Tag& tag);
   Channel& channel(int boundary);
   std::size_t index_of(const schedule::Op& op) const;  // in the step's inputs
+  metrics::TraceSpan span_of(const schedule::Op& op, const char* prefix,
+                             const char* category) const;
 
   const schedule::Schedule& schedule_;
   int rank_;

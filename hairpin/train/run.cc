@@ -146,7 +146,7 @@ Result<void> edge_steps(const Setup& setup, const samples::Dataset& dataset, Spl
   if (egress != nullptr) HAIRPIN_CHECK_OK(egress->open(run.directory().path() / "egress.jsonl"));
   const auto source = sample_steps(setup, dataset, &run.session());
   HAIRPIN_CHECK_OK(run.train(source.get()));
-  auto sources = checkpoint::weight_sources(run.site().parts().front(), setup.model);
+  auto sources = checkpoint::all_weight_sources(run.site().parts(), setup.model);
   log::info("fetching the cloud's trained layers");
   HAIRPIN_TRY(auto trained, request_weights(setup, run.session()));
   std::move(trained.begin(), trained.end(), std::back_inserter(sources));
@@ -199,12 +199,9 @@ Result<void> train_whole(const Setup& setup, const samples::Dataset& dataset,
   HAIRPIN_CHECK_OK(
       site.run([&](const metrics::StepRecord& record) { return directory.record(record); }));
   HAIRPIN_CHECK_OK(directory.finish());
-  std::vector<safetensors::Source> sources;
-  for (const auto& part : site.parts())
-    for (auto& part_source : checkpoint::weight_sources(part, setup.model))
-      sources.push_back(std::move(part_source));
   HAIRPIN_CHECK_OK(hf::export_model(directory.export_directory(), kExportKey,
-                                    setup.model.files.directory(), std::move(sources)));
+                                    setup.model.files.directory(),
+                                    checkpoint::all_weight_sources(site.parts(), setup.model)));
   log::info("exported to {}", directory.export_directory().string());
   return {};
 }

@@ -2,19 +2,13 @@
 
 #include <optional>
 
+#include "hairpin/arch/divide.h"
 #include "hairpin/tensor/memory_meter.h"
 
 namespace hairpin::train {
 namespace {
 
 using mesh::Axis;
-
-// Neighbouring tensor-parallel ranks that hold the same K/V heads.
-int key_value_copies(const Setup& setup) {
-  const auto tp = setup.site().tensor_parallel;
-  const auto heads = setup.model.architecture.num_key_value_heads;
-  return static_cast<int>(tp > heads ? tp / heads : 1);
-}
 
 // What a rank's communication thread allocates is the rank's.
 std::function<void()> inherit_meter() {
@@ -30,7 +24,8 @@ SiteGroups::SiteGroups(const Setup& setup, metrics::Trace* trace)
     : sequence_parallel_(setup.site().sequence_parallel), mesh_(setup.mesh()), trace_(trace) {
   world_.on_worker_start(inherit_meter);
   if (trace_ != nullptr) world_.on_span([this](const collective::Span& span) { record(span); });
-  const int tp = mesh_.degree(Axis::tp), copies = key_value_copies(setup);
+  const int tp = mesh_.degree(Axis::tp);
+  const auto copies = static_cast<int>(arch::key_value_copies(setup.model.architecture, tp));
   const int last = mesh_.degree(Axis::pp) - 1;
   const bool tied =
       setup.part == Part::whole && last > 0 && setup.model.architecture.tie_word_embeddings;

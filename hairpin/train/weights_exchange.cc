@@ -100,10 +100,7 @@ Result<void> send_entry(pipeline::LinkSession& session, std::uint32_t index, Byt
 
 Result<void> serve_weights(const Setup& setup, pipeline::LinkSession& session,
                            const std::vector<checkpoint::DividedPart>& parts) {
-  std::vector<safetensors::Source> sources;
-  for (const auto& part : parts)
-    for (auto& source : checkpoint::weight_sources(part, setup.model))
-      sources.push_back(std::move(source));
+  const auto sources = checkpoint::all_weight_sources(parts, setup.model);
 
   for (bool asked = false;; asked = true) {
     HAIRPIN_TRY(const auto message, session.next_control());

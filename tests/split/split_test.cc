@@ -68,23 +68,32 @@ std::string case_name(const testing::TestParamInfo<Case>& info) {
   return name;
 }
 
-class SplitEqualsWhole : public testing::TestWithParam<Case> {};
+struct Pair {
+  Outcome whole, split;
+};
 
-TEST_P(SplitEqualsWhole, BitForBit) {
-  const auto& c = GetParam();
+// The same job in one place and split.
+Pair run_pair(const Case& c, std::int64_t microbatch_size, bool split_backward) {
   const auto dataset = random_dataset(20, 40, 331, 5);
   config::Job job = tiny_job(workspace().model(c.model), workspace().output());
   job.train.microbatches = c.microbatches;
-  job.train.microbatch_size = 2;
+  job.train.microbatch_size = microbatch_size;
   job.data.packing = c.packing;
-  const Outcome whole = run_whole(job, dataset);
+  Pair pair;
+  pair.whole = run_whole(job, dataset);
 
   job.output.directory = workspace().output();
   job.split = config::Split{.layers = c.layers};
   job.schedule.kind = c.schedule;
-  const Outcome split =
-      run_split(job, dataset, c.tls ? tls_pair(workspace().keys()) : memory_pair());
+  job.schedule.split_backward = split_backward;
+  pair.split = run_split(job, dataset, c.tls ? tls_pair(workspace().keys()) : memory_pair());
+  return pair;
+}
 
+class SplitEqualsWhole : public testing::TestWithParam<Case> {};
+
+TEST_P(SplitEqualsWhole, BitForBit) {
+  const auto [whole, split] = run_pair(GetParam(), 2, false);
   ASSERT_EQ(whole.losses.size(), 3u);
   EXPECT_NE(whole.losses[0], whole.losses[2]);  // it trains
   EXPECT_EQ(split.losses, whole.losses);
@@ -105,16 +114,8 @@ std::vector<Case> split_backward_cases() {
 class SplitBackward : public testing::TestWithParam<Case> {};
 
 TEST_P(SplitBackward, EqualsWholeBitForBit) {
-  const auto& c = GetParam();
-  const auto dataset = random_dataset(20, 40, 331, 5);
-  config::Job job = tiny_job(workspace().model(c.model), workspace().output());
-  job.train.microbatches = c.microbatches;
-  const Outcome whole = run_whole(job, dataset);
-  job.output.directory = workspace().output();
-  job.split = config::Split{.layers = c.layers};
-  job.schedule.kind = c.schedule;
-  job.schedule.split_backward = true;
-  EXPECT_TRUE(run_split(job, dataset, memory_pair()) == whole);
+  const auto [whole, split] = run_pair(GetParam(), 1, true);
+  EXPECT_TRUE(split == whole);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, SplitBackward, testing::ValuesIn(split_backward_cases()),
