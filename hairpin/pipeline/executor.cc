@@ -2,7 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <chrono>
+#include <utility>
 
 #include "hairpin/base/check.h"
 #include "hairpin/collective/group.h"
@@ -15,15 +15,16 @@ using schedule::OpKind;
 using wire::TensorKind;
 using Clock = std::chrono::steady_clock;
 
-// Adds the time from its making to `total`.
-class Busy {
+// Notes the time from its making on as OP's.
+class Timed {
  public:
-  explicit Busy(double& total) : total_(total) {}
-  ~Busy() { total_ += std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  Timed(std::vector<OpTime>& ops, const Op& op) : ops_(ops), op_(op) {}
+  ~Timed() { ops_.push_back({op_, begin_, Clock::now()}); }
 
  private:
-  double& total_;
-  Clock::time_point begin_ = Clock::now();
+  std::vector<OpTime>& ops_;
+  const Op& op_;
+  const Clock::time_point begin_ = Clock::now();
 };
 
 bool completes_weights(const Op& op) {
@@ -32,29 +33,47 @@ bool completes_weights(const Op& op) {
 
 }  // namespace
 
-Executor::Executor(const schedule::Schedule& schedule, int rank, std::map<int, Stage*> stages,
-                   std::map<int, Channel*> channels, const parallel::TensorParallel& tp,
-                   const OpTrace& trace)
-    : schedule_(schedule),
+double StepOutcome::busy_seconds() const {
+  std::chrono::nanoseconds busy{0};
+  for (const auto& op : ops) busy += op.duration();
+  return std::chrono::duration<double>(busy).count();
+}
+
+Executor::Executor(std::shared_ptr<const schedule::Schedule> schedule, int rank,
+                   std::map<int, Stage*> stages, std::map<int, Channel*> channels,
+                   const parallel::TensorParallel& tp, const OpTrace& trace)
+    : schedule_(std::move(schedule)),
       rank_(rank),
       stages_(std::move(stages)),
       channels_(std::move(channels)),
       tp_(tp),
       trace_(trace),
-      notation_(schedule) {
-  for (const auto& op : schedule_.ranks.at(static_cast<std::size_t>(rank_)))
+      notation_(*schedule_) {
+  for (const auto& op : own_ops())
     if (completes_weights(op)) ++weights_ops_[op.stage];
+}
+
+void Executor::follow(std::shared_ptr<const schedule::Schedule> schedule) {
+  HAIRPIN_CHECK(schedule->position_of_stage == schedule_->position_of_stage &&
+                    schedule->split_backward == schedule_->split_backward &&
+                    schedule->ranks.at(static_cast<std::size_t>(rank_)).size() == own_ops().size(),
+                "rank {} can't follow a schedule of another layout", rank_);
+  schedule_ = std::move(schedule);
+}
+
+const std::vector<Op>& Executor::own_ops() const {
+  return schedule_->ranks.at(static_cast<std::size_t>(rank_));
 }
 
 Result<StepOutcome> Executor::run(std::int64_t step, const StepInputs& inputs) {
   step_ = step;
   inputs_ = &inputs;
   losses_.assign(inputs.size(), 0.0);
+  ops_.clear();
+  ops_.reserve(own_ops().size());
   weights_ops_left_ = weights_ops_;
-  busy_seconds_ = 0;
-  for (const auto& op : schedule_.ranks.at(static_cast<std::size_t>(rank_)))
-    HAIRPIN_CHECK_OK(run(op));
-  return StepOutcome{std::move(losses_), busy_seconds_};
+  for (const auto& op : own_ops()) HAIRPIN_CHECK_OK(run(op));
+  return StepOutcome{std::move(losses_), std::exchange(ops_, {})};
 }
 
 Result<void> Executor::run(const Op& op) {
@@ -75,7 +94,7 @@ Result<void> Executor::run(const Op& op) {
 }
 
 std::size_t Executor::index_of(const Op& op) const {
-  return static_cast<std::size_t>(schedule_.number_of(op.microbatch, op.domain));
+  return static_cast<std::size_t>(schedule_->number_of(op.microbatch, op.domain));
 }
 
 // A span's name is made for a trace only.
@@ -102,10 +121,10 @@ Result<void> Executor::forward(const Op& op) {
   if (op.stage > 0) {
     HAIRPIN_TRY(x, receive(op, tag));
   }
-  const Busy busy(busy_seconds_);
+  const Timed timed(ops_, op);
   const auto span = span_of(op, "", "op");
   Tensor y = stages_.at(op.stage)->forward(static_cast<int>(index), x, inputs_->at(index));
-  if (op.stage + 1 == schedule_.num_stages()) {
+  if (op.stage + 1 == schedule_->num_stages()) {
     losses_[index] = y.item<double>();
     return {};
   }
@@ -116,10 +135,10 @@ Result<void> Executor::forward(const Op& op) {
 Result<void> Executor::backward(const Op& op) {
   Tag tag{TensorKind::gradient, op.stage, op.domain, step_, op.microbatch};
   Tensor gradient;
-  if (op.stage + 1 < schedule_.num_stages()) {
+  if (op.stage + 1 < schedule_->num_stages()) {
     HAIRPIN_TRY(gradient, receive(op, tag));
   }
-  const Busy busy(busy_seconds_);
+  const Timed timed(ops_, op);
   const auto span = span_of(op, "", "op");
   Stage& stage = *stages_.at(op.stage);
   const auto key = static_cast<int>(index_of(op));
@@ -131,7 +150,7 @@ Result<void> Executor::backward(const Op& op) {
 }
 
 Result<void> Executor::backward_weight(const Op& op) {
-  const Busy busy(busy_seconds_);
+  const Timed timed(ops_, op);
   const auto span = span_of(op, "", "op");
   stages_.at(op.stage)->backward_weight(static_cast<int>(index_of(op)), last_weights(op));
   return {};

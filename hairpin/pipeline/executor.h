@@ -1,6 +1,7 @@
 // Executes one rank's list of a schedule, op by op, as it stands.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -21,9 +22,19 @@ namespace hairpin::pipeline {
 // j % domains.
 using StepInputs = std::vector<std::shared_ptr<const models::MicrobatchInput>>;
 
+// When an op ran: from its input's being there to its result's being handed on.
+struct OpTime {
+  schedule::Op op;
+  std::chrono::steady_clock::time_point begin, end;
+
+  std::chrono::nanoseconds duration() const { return end - begin; }
+};
+
 struct StepOutcome {
   std::vector<double> losses;  // of each of the step's microbatches; 0 where another rank has it
-  double busy_seconds = 0;     // time in ops, waiting for inputs not counted
+  std::vector<OpTime> ops;     // of this rank, in their order
+
+  double busy_seconds() const;  // time in ops
 };
 
 // Where a rank's ops are recorded: as spans of `thread`, with what they waited for beforehand.
@@ -36,10 +47,13 @@ struct OpTrace {
 class Executor {
  public:
   // `stages` by logical stage, those of this rank; `channels` by boundary, those this rank needs.
-  // All must outlive the executor.
-  Executor(const schedule::Schedule& schedule, int rank, std::map<int, Stage*> stages,
-           std::map<int, Channel*> channels, const parallel::TensorParallel& tp = {},
-           const OpTrace& trace = {});
+  // They must outlive the executor.
+  Executor(std::shared_ptr<const schedule::Schedule> schedule, int rank,
+           std::map<int, Stage*> stages, std::map<int, Channel*> channels,
+           const parallel::TensorParallel& tp = {}, const OpTrace& trace = {});
+
+  // The next steps run this order of the same layout's ops. Not while a step runs.
+  void follow(std::shared_ptr<const schedule::Schedule> schedule);
 
   // Runs the rank's ops of one step. Fails when a channel does, or gives a tensor of another number
   // of tokens than its microbatch has; what an op throws is an error that names the op, but for
@@ -47,6 +61,7 @@ class Executor {
   Result<StepOutcome> run(std::int64_t step, const StepInputs& inputs);
 
  private:
+  const std::vector<schedule::Op>& own_ops() const;
   Result<void> run(const schedule::Op& op);
   Result<void> forward(const schedule::Op& op);
   Result<void> backward(const schedule::Op& op);
@@ -58,7 +73,7 @@ class Executor {
   metrics::TraceSpan span_of(const schedule::Op& op, const char* prefix,
                              const char* category) const;
 
-  const schedule::Schedule& schedule_;
+  std::shared_ptr<const schedule::Schedule> schedule_;
   int rank_;
   std::map<int, Stage*> stages_;
   std::map<int, Channel*> channels_;
@@ -71,8 +86,8 @@ class Executor {
   std::int64_t step_ = 0;
   const StepInputs* inputs_ = nullptr;
   std::vector<double> losses_;
+  std::vector<OpTime> ops_;
   std::map<int, int> weights_ops_left_;
-  double busy_seconds_ = 0;
 };
 
 }  // namespace hairpin::pipeline

@@ -9,6 +9,7 @@
 
 #include "hairpin/base/check.h"
 #include "hairpin/models/model_part.h"
+#include "hairpin/pipeline/segment_stage.h"
 #include "hairpin/schedule/generate.h"
 
 namespace hairpin::pipeline {
@@ -42,9 +43,9 @@ class SquareSegment : public models::Segment {
 
 const auto kNoInput = std::make_shared<const models::MicrobatchInput>();
 
-TEST(Stage, KeepsAMicrobatchFromForwardToBackward) {
+TEST(SegmentStage, KeepsAMicrobatchFromForwardToBackward) {
   SquareSegment first, second;
-  Stage stage({&first, &second});
+  SegmentStage stage({&first, &second});
   const Tensor x = at::full({2, 3}, 0.5);
   const Tensor y = stage.forward(7, x, kNoInput);
   EXPECT_TRUE(y.equal(at::full({2, 3}, 4.0)));  // 4 (4 x^2)^2 = 64 x^4
@@ -54,15 +55,15 @@ TEST(Stage, KeepsAMicrobatchFromForwardToBackward) {
   EXPECT_THROW(stage.forward(7, x, kNoInput), BrokenInvariant);
   EXPECT_EQ(stage.in_flight(), 2u);
 
-  const Tensor dx = stage.backward(7, at::ones({2, 3}));
+  const Tensor dx = stage.backward(7, at::ones({2, 3}), false);
   EXPECT_TRUE(dx.equal(at::full({2, 3}, 32.0)));  // 256 x^3
   EXPECT_EQ(stage.in_flight(), 1u);
-  EXPECT_THROW(stage.backward(7, at::ones({2, 3})), BrokenInvariant);
+  EXPECT_THROW(stage.backward(7, at::ones({2, 3}), false), BrokenInvariant);
 }
 
-TEST(Stage, FreesASegmentsGraphAsSoonAsItsBackwardIsDone) {
+TEST(SegmentStage, FreesASegmentsGraphAsSoonAsItsBackwardIsDone) {
   SquareSegment first, second;
-  Stage stage({&first, &second});
+  SegmentStage stage({&first, &second});
   bool checked = false;
   first.on_backward = [&] {
     EXPECT_TRUE(second.freed(0));
@@ -72,20 +73,20 @@ TEST(Stage, FreesASegmentsGraphAsSoonAsItsBackwardIsDone) {
   stage.forward(0, at::ones({2, 3}), kNoInput);
   stage.forward(1, at::ones({2, 3}), kNoInput);
   EXPECT_FALSE(first.freed(0) || second.freed(0));
-  stage.backward(0, at::ones({2, 3}));
+  stage.backward(0, at::ones({2, 3}), false);
   EXPECT_TRUE(checked);
   EXPECT_TRUE(first.freed(0) && second.freed(0));
   EXPECT_FALSE(first.freed(1) || second.freed(1));
 }
 
-TEST(Stage, HoldsTheInputThatItsGraphsPointInto) {
+TEST(SegmentStage, HoldsTheInputThatItsGraphsPointInto) {
   SquareSegment segment;
-  Stage stage({&segment});
+  SegmentStage stage({&segment});
   auto input = std::make_shared<models::MicrobatchInput>();
   const std::weak_ptr<models::MicrobatchInput> weak = input;
   stage.forward(0, at::ones({1, 1}), std::move(input));
   EXPECT_FALSE(weak.expired());
-  stage.backward(0, at::ones({1, 1}));
+  stage.backward(0, at::ones({1, 1}), false);
   EXPECT_TRUE(weak.expired());
 }
 
@@ -146,8 +147,9 @@ Outcome run(const schedule::Schedule& schedule, const StepInputs& inputs) {
       set_weights(part);
     }
     part.begin_step();
-    Stage stage(part.segments(range));
-    Executor executor(schedule, rank, {{rank, &stage}}, {{rank - 1, &channel}, {rank, &channel}});
+    SegmentStage stage(part.segments(range));
+    Executor executor(std::make_shared<schedule::Schedule>(schedule), rank, {{rank, &stage}},
+                      {{rank - 1, &channel}, {rank, &channel}});
     const auto done = executor.run(0, inputs);
     ASSERT_TRUE(done) << done.error().message;
     part.finish_gradients();
@@ -169,13 +171,13 @@ Outcome run(const schedule::Schedule& schedule, const StepInputs& inputs) {
 }
 
 // The weights' gradients of a split backward come later and are the same.
-TEST(Stage, ASplitBackwardGivesTheSameBits) {
+TEST(SegmentStage, ASplitBackwardGivesTheSameBits) {
   const arch::SegmentRange middle{1, 5};
   const auto gradients = [&](bool split) {
     models::ModelPart part(kModel, {middle}, {.positions = 64});
     set_weights(part);
     part.begin_step();
-    Stage stage(part.segments(middle));
+    SegmentStage stage(part.segments(middle));
     at::manual_seed(3);
     std::vector<Tensor> dx;
     std::vector<Tensor> dy;
@@ -186,12 +188,12 @@ TEST(Stage, ASplitBackwardGivesTheSameBits) {
     }
     for (int i = 0; i < 3; ++i)
       dx.push_back(split ? stage.backward_input(i, dy[static_cast<std::size_t>(i)])
-                         : stage.backward(i, dy[static_cast<std::size_t>(i)]));
+                         : stage.backward(i, dy[static_cast<std::size_t>(i)], false));
     EXPECT_EQ(stage.in_flight(), 0u);
     if (split) {
       EXPECT_FALSE(part.buckets().front()->parameters()[1].has_gradient);
       EXPECT_EQ(stage.pending_weights(), 3u);
-      EXPECT_THROW(stage.backward_weight(1), BrokenInvariant);
+      EXPECT_THROW(stage.backward_weight(1, false), BrokenInvariant);
       for (int i = 0; i < 3; ++i) stage.backward_weight(i, i == 2);
       EXPECT_EQ(stage.pending_weights(), 0u);
     }
@@ -227,7 +229,8 @@ class OneRankOfThree : public testing::Test {
  protected:
   OneRankOfThree() { part_.begin_step(); }
   Result<StepOutcome> run() {
-    Executor executor(schedule_, 1, {{1, &stage_}}, {{0, &channel_}, {1, &channel_}});
+    Executor executor(std::make_shared<schedule::Schedule>(schedule_), 1, {{1, &stage_}},
+                      {{0, &channel_}, {1, &channel_}});
     return executor.run(4, inputs_);
   }
   Mailbox mailbox_;
@@ -236,7 +239,7 @@ class OneRankOfThree : public testing::Test {
       schedule::generate("gpipe", {.pp = 3, .microbatches = 1}).value();
   const StepInputs inputs_{microbatch(0)};  // 8 tokens
   models::ModelPart part_{kModel, {{2, 4}}, {.positions = 64}};
-  Stage stage_{part_.segments({2, 4})};
+  SegmentStage stage_{part_.segments({2, 4})};
 };
 
 // What a peer sends may have any number of rows.
@@ -253,6 +256,38 @@ TEST_F(OneRankOfThree, ATensorOfAnotherSizeThanItsMicrobatchIsThePeersFault) {
   const auto refused = run();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::peer);
+}
+
+TEST(Executor, FollowsAnotherOrderOfTheSameOps) {
+  const auto made = [](const char* kind, int microbatches) {
+    return std::make_shared<schedule::Schedule>(
+        schedule::generate(kind, {.pp = 1, .microbatches = microbatches}).value());
+  };
+  models::ModelPart part(kModel, {{0, kSegments}}, {.positions = 64, .loss_chunk = 4});
+  set_weights(part);
+  SegmentStage stage(part.segments({0, kSegments}));
+  const auto first = made("1f1b", 3), second = made("gpipe", 3);
+  Executor executor(first, 0, {{0, &stage}}, {});
+  const StepInputs inputs{microbatch(0), microbatch(1), microbatch(2)};
+  const auto ops_run = [&](std::int64_t step) {
+    part.begin_step();
+    const auto done = executor.run(step, inputs);
+    EXPECT_TRUE(done);
+    std::vector<schedule::Op> ops;
+    auto last = done->ops.front().begin;
+    for (const auto& op : done->ops) {
+      ops.push_back(op.op);
+      EXPECT_LE(last, op.begin);
+      EXPECT_LT(op.begin, op.end);
+      last = op.end;
+    }
+    EXPECT_GT(done->busy_seconds(), 0.0);
+    return ops;
+  };
+  EXPECT_EQ(ops_run(0), first->ranks[0]);
+  executor.follow(second);
+  EXPECT_EQ(ops_run(1), second->ranks[0]);
+  EXPECT_THROW(executor.follow(made("gpipe", 4)), BrokenInvariant);
 }
 
 TEST_F(OneRankOfThree, AFailedChannelEndsTheStep) {

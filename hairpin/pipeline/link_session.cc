@@ -95,10 +95,12 @@ Result<void> LinkSession::accept_tensor(const wire::TensorMessage& message) {
       message.microbatch >= static_cast<std::uint32_t>(options_.microbatches))
     return peer_error("the peer sent the {}; this job has {} microbatches and {} domains",
                       tag_text(tag), options_.microbatches, options_.domains);
-  if (message.codec != options_.codec || message.dtype != DType::f32)
-    return peer_error("the peer sent a tensor of {} in {}, the contract says F32 in {}",
-                      dtype_name(message.dtype), wire::codec_name(message.codec),
-                      wire::codec_name(options_.codec));
+  const auto peer = options_.role == wire::Role::edge ? wire::Role::cloud : wire::Role::edge;
+  const auto agreed = options_.codecs.of(message.kind, peer);
+  if (message.codec != agreed || message.dtype != DType::f32)
+    return peer_error("the peer sent the {} of {} in {}, the contract says F32 in {}",
+                      tag_text(tag), dtype_name(message.dtype), wire::codec_name(message.codec),
+                      wire::codec_name(agreed));
   if (message.shape[1] != options_.hidden || message.shape[0] == 0 ||
       message.shape[0] > options_.max_tokens)
     return peer_error("the peer sent a tensor of {} x {}; this job's are at most {} x {}",
@@ -159,7 +161,7 @@ void LinkSession::fail(Error error) {
 }
 
 Result<void> LinkSession::send_tensor(const Tag& tag, const Tensor& tensor) {
-  const auto codec = options_.codec;
+  const auto codec = options_.codecs.of(tag.kind, options_.role);
   wire::TensorMessage message;
   message.kind = tag.kind;
   message.codec = codec;

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "hairpin/base/result.h"
+#include "hairpin/codec/choice.h"
 #include "hairpin/link/link.h"
 #include "hairpin/pipeline/mailbox.h"
 #include "hairpin/tensor/memory_meter.h"
@@ -24,7 +25,7 @@ namespace hairpin::pipeline {
 
 struct SessionOptions {
   wire::Role role = wire::Role::edge;
-  wire::Codec codec = wire::Codec::fp32;
+  codec::Choice codecs;
   // Tensors the peer may send: (kind, boundary), of these domains and microbatches.
   std::set<std::pair<wire::TensorKind, int>> expected;
   int domains = 1;

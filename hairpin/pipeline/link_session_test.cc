@@ -185,7 +185,7 @@ TEST_F(Session, ADomainThatTheJobDoesNotHave) {
 TEST_F(Session, AnotherLogicalDtype) {
   auto message = tensor(0);
   message.dtype = DType::bf16;
-  expect_refused({message}, "a tensor of BF16 in fp32");
+  expect_refused({message}, "of BF16 in fp32");
 }
 
 TEST_F(Session, ATensorThatDoesNotGoThatWay) {

@@ -1,67 +1,33 @@
-// The runtime of one logical stage: a run of segments, each its own autograd island.
+// What a rank runs of one logical stage: forwards and backwards of microbatches. The product's is
+// SegmentStage (segment_stage.h).
 #pragma once
 
-#include <deque>
-#include <map>
 #include <memory>
-#include <utility>
-#include <vector>
 
 #include "hairpin/models/segment.h"
-#include "hairpin/nn/gradient_sink.h"
 
 namespace hairpin::pipeline {
 
-// What a rank does around its segments: waiting for their parameters, reducing their gradients.
-class SegmentEvents {
- public:
-  virtual ~SegmentEvents() = default;
-  virtual void before_forward(models::Segment& segment) = 0;
-  // The segment's last backward of the step is done.
-  virtual void gradients_done(models::Segment& segment) = 0;
-};
-
-// Not thread-safe; belongs to one rank. Holds, per microbatch in flight, each segment's input leaf
-// and output; a segment's graph is freed as soon as its backward is done.
+// Not thread-safe; belongs to one rank. `key` names a microbatch from its forward to the end of its
+// backward.
 class Stage {
  public:
-  // The segments, and `events` (may be null), must outlive the stage.
-  explicit Stage(std::vector<models::Segment*> segments, SegmentEvents* events = nullptr)
-      : segments_(std::move(segments)), events_(events) {}
+  virtual ~Stage() = default;
 
-  // x [R, hidden], undefined for the model's first stage. Returns the last segment's output without
-  // history: [R, hidden], or the scalar fp64 loss on the model's last stage. `key` names the
-  // microbatch until its backward.
-  Tensor forward(int key, const Tensor& x, std::shared_ptr<const models::MicrobatchInput> input);
+  // x [R, hidden], undefined for the model's first stage. Returns the stage's output without
+  // history: [R, hidden], or the scalar fp64 loss on the model's last stage.
+  virtual Tensor forward(int key, const Tensor& x,
+                         std::shared_ptr<const models::MicrobatchInput> input) = 0;
 
   // `gradient` of forward's result; undefined for a loss, whose gradient is 1. Sinks the weights'
   // gradients and returns the input's; undefined on the model's first stage. `last`: the step's
   // last backward of this stage.
-  Tensor backward(int key, Tensor gradient, bool last = false);
+  virtual Tensor backward(int key, Tensor gradient, bool last) = 0;
 
   // A split backward: `backward_input` returns what backward does and keeps the weights' gradients
   // for `backward_weight`, which must come for all microbatches in the order of backward_input.
-  Tensor backward_input(int key, Tensor gradient);
-  void backward_weight(int key, bool last = false);
-
-  std::size_t in_flight() const { return flights_.size(); }
-  std::size_t pending_weights() const { return deferred_.size(); }
-
- private:
-  struct Island {
-    Tensor input, output;
-  };
-  struct Flight {
-    std::shared_ptr<const models::MicrobatchInput> input;  // graphs point into it
-    std::vector<Island> islands;
-  };
-  template <class AfterSegment>
-  Tensor run_backward(int key, Tensor gradient, AfterSegment after);
-
-  std::vector<models::Segment*> segments_;
-  SegmentEvents* events_;
-  std::map<int, Flight> flights_;
-  std::deque<std::pair<int, nn::DeferredGradients>> deferred_;  // by microbatch, as they came
+  virtual Tensor backward_input(int key, Tensor gradient) = 0;
+  virtual void backward_weight(int key, bool last) = 0;
 };
 
 }  // namespace hairpin::pipeline

@@ -63,11 +63,13 @@ Rank::Rank(const Setup& setup, int number, const SiteGroups& groups,
   pipeline::SegmentEvents* events = this;
   std::map<int, pipeline::Stage*> by_stage;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    stages_.push_back(std::make_unique<pipeline::Stage>(model_->segments(ranges[i]), events));
+    stages_.push_back(
+        std::make_unique<pipeline::SegmentStage>(model_->segments(ranges[i]), events));
     by_stage[held[i]] = stages_.back().get();
   }
-  executor_ = std::make_unique<pipeline::Executor>(setup.schedule, list, by_stage,
-                                                   std::move(channels), tp_, trace);
+  executor_ = std::make_unique<pipeline::Executor>(
+      std::make_shared<const schedule::Schedule>(setup.schedule), list, by_stage,
+      std::move(channels), tp_, trace);
 
   const auto& site = setup.site();
   data_parallel_ = std::make_unique<parallel::DataParallel>(
@@ -122,7 +124,7 @@ void Rank::finish_gradients() {
 // Replicas hold the same gradients and the first speaks for all; with ZeRO each for its share.
 Contribution Rank::contribution(pipeline::StepOutcome outcome) {
   Contribution own;
-  own.busy_seconds = outcome.busy_seconds;
+  own.busy_seconds = outcome.busy_seconds();
   if (at_.tp == 0) own.losses = std::move(outcome.losses);
   if (at_.dp > 0 && setup_.site().zero == 0) return own;
   for (const auto& range : model_->ranges())

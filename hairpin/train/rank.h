@@ -13,7 +13,7 @@
 #include "hairpin/parallel/data_parallel.h"
 #include "hairpin/pipeline/channel.h"
 #include "hairpin/pipeline/executor.h"
-#include "hairpin/pipeline/stage.h"
+#include "hairpin/pipeline/segment_stage.h"
 #include "hairpin/train/setup.h"
 #include "hairpin/train/site_groups.h"
 #include "hairpin/train/step_totals.h"
@@ -53,7 +53,7 @@ class Rank : private pipeline::SegmentEvents {
   const parallel::TensorParallel tp_;
   collective::Group* tied_;  // null unless this rank holds one of two uses of a tied table
   std::unique_ptr<models::ModelPart> model_;
-  std::vector<std::unique_ptr<pipeline::Stage>> stages_;
+  std::vector<std::unique_ptr<pipeline::SegmentStage>> stages_;
   std::unique_ptr<pipeline::Executor> executor_;
   std::unique_ptr<parallel::DataParallel> data_parallel_;
   std::unique_ptr<optim::Optimizer> optimizer_;

@@ -1,4 +1,4 @@
-#include "hairpin/pipeline/stage.h"
+#include "hairpin/pipeline/segment_stage.h"
 
 #include <ATen/ops/ones_like.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -7,8 +7,8 @@
 
 namespace hairpin::pipeline {
 
-Tensor Stage::forward(int key, const Tensor& x,
-                      std::shared_ptr<const models::MicrobatchInput> input) {
+Tensor SegmentStage::forward(int key, const Tensor& x,
+                             std::shared_ptr<const models::MicrobatchInput> input) {
   HAIRPIN_CHECK(!flights_.contains(key), "microbatch {} is in flight already", key);
   Flight& flight = flights_[key];
   flight.input = std::move(input);
@@ -24,7 +24,7 @@ Tensor Stage::forward(int key, const Tensor& x,
 
 // Calls `after` with a segment's index when its backward is done and its graph is freed.
 template <class AfterSegment>
-Tensor Stage::run_backward(int key, Tensor gradient, AfterSegment after) {
+Tensor SegmentStage::run_backward(int key, Tensor gradient, AfterSegment after) {
   const auto found = flights_.find(key);
   HAIRPIN_CHECK(found != flights_.end(), "microbatch {} is not in flight", key);
   auto& islands = found->second.islands;
@@ -45,13 +45,13 @@ Tensor Stage::run_backward(int key, Tensor gradient, AfterSegment after) {
   return gradient;
 }
 
-Tensor Stage::backward(int key, Tensor gradient, bool last) {
+Tensor SegmentStage::backward(int key, Tensor gradient, bool last) {
   return run_backward(key, std::move(gradient), [&](std::size_t segment) {
     if (last && events_ != nullptr) events_->gradients_done(*segments_[segment]);
   });
 }
 
-Tensor Stage::backward_input(int key, Tensor gradient) {
+Tensor SegmentStage::backward_input(int key, Tensor gradient) {
   nn::DeferredGradients weights;
   const nn::DeferScope scope(weights);
   gradient = run_backward(key, std::move(gradient), [](std::size_t) {});
@@ -59,7 +59,7 @@ Tensor Stage::backward_input(int key, Tensor gradient) {
   return gradient;
 }
 
-void Stage::backward_weight(int key, bool last) {
+void SegmentStage::backward_weight(int key, bool last) {
   HAIRPIN_CHECK(!deferred_.empty() && deferred_.front().first == key,
                 "microbatch {}'s weight gradients are not the next that wait", key);
   deferred_.front().second.run();
