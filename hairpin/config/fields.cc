@@ -181,20 +181,30 @@ Fields one_site_fields() {
 }
 
 Fields link_fields() {
-  return {
-      bind_key("link", "address", &Job::link, &Link::address, an_address(),
-               "where the cloud listens and the edge dials"),
-      bind_key("link", "codec", &Job::link, &Link::codec, one_of({"fp32", "bf16", "int8", "int4"}),
-               "of activations and gradients on the link"),
-      bind_key("link", "connections", &Job::link, &Link::connections,
-               between(std::int64_t{1}, kMaxConnections),
-               "parallel connections, the same number on both sites"),
-      bind_key("link", "insecure_loopback", &Job::link, &Link::insecure_loopback, any<bool>(),
-               "no TLS; only with 127.0.0.1"),
-      bind_key("link", "connect_timeout", &Job::link, &Link::connect_timeout,
-               between(0.1, 86'400.0), "seconds the edge goes on dialling"),
-      bind_key("link", "peer_timeout", &Job::link, &Link::peer_timeout, between(2.0, 3'600.0),
-               "seconds without a byte until the peer counts as dead")};
+  const auto codec = [](const char* key, auto member, const char* meaning) {
+    return bind_key("link", key, &Job::link, member, one_of({"fp32", "bf16", "int8", "int4"}),
+                    meaning);
+  };
+  return {bind_key("link", "address", &Job::link, &Link::address, an_address(),
+                   "where the cloud listens and the edge dials"),
+          codec("codec", &Link::codec, "of all activations and gradients on the link"),
+          codec("codec_activation_up", &Link::codec_activation_up,
+                "of activations from edge to cloud; none: `codec`"),
+          codec("codec_gradient_up", &Link::codec_gradient_up,
+                "of gradients from edge to cloud; none: `codec`"),
+          codec("codec_activation_down", &Link::codec_activation_down,
+                "of activations from cloud to edge; none: `codec`"),
+          codec("codec_gradient_down", &Link::codec_gradient_down,
+                "of gradients from cloud to edge; none: `codec`"),
+          bind_key("link", "connections", &Job::link, &Link::connections,
+                   between(std::int64_t{1}, kMaxConnections),
+                   "parallel connections, the same number on both sites"),
+          bind_key("link", "insecure_loopback", &Job::link, &Link::insecure_loopback, any<bool>(),
+                   "no TLS; only with 127.0.0.1"),
+          bind_key("link", "connect_timeout", &Job::link, &Link::connect_timeout,
+                   between(0.1, 86'400.0), "seconds the edge goes on dialling"),
+          bind_key("link", "peer_timeout", &Job::link, &Link::peer_timeout, between(2.0, 3'600.0),
+                   "seconds without a byte until the peer counts as dead")};
 }
 
 Fields output_fields() {

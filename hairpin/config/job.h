@@ -84,7 +84,10 @@ struct Site {
 };
 struct Link {
   std::string address = "127.0.0.1:7461";  // the cloud listens, the edge dials; see address.h
-  std::string codec = "fp32";
+  std::string codec = "fp32";              // of what crosses, unless its own key says otherwise
+  // By kind and direction: up is edge to cloud. None: codec.
+  std::optional<std::string> codec_activation_up, codec_gradient_up;
+  std::optional<std::string> codec_activation_down, codec_gradient_down;
   std::int64_t connections = 4;    // parallel, the same number on both sites
   bool insecure_loopback = false;  // no TLS; 127.0.0.1 only
   double connect_timeout = 60.0;   // seconds the edge goes on dialling

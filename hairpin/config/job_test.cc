@@ -72,6 +72,23 @@ TEST(JobTest, ReadsEveryTableAndKeepsDefaults) {
   EXPECT_EQ(job.link.address, "127.0.0.1:7461");
 }
 
+// None of its own: `link.codec`, which train/setup.h puts in.
+TEST(JobTest, EachKindAndDirectionMayHaveACodecOfItsOwn) {
+  const auto link = parse_job(replace("codec = \"bf16\"",
+                                      "codec = \"bf16\"\ncodec_activation_up = \"int4\"\n"
+                                      "codec_gradient_down = \"int8\""),
+                              "job.toml")
+                        ->link;
+  EXPECT_EQ(link.codec, "bf16");
+  EXPECT_EQ(link.codec_activation_up, "int4");
+  EXPECT_EQ(link.codec_gradient_down, "int8");
+  EXPECT_FALSE(link.codec_activation_down);
+  EXPECT_FALSE(link.codec_gradient_up);
+  EXPECT_EQ(error_of(kJob, {"link.codec_gradient_up=int3"}),
+            "--set link.codec_gradient_up=int3: [link] codec_gradient_up = \"int3\": unknown; did "
+            "you mean \"int8\"? It takes \"fp32\", \"bf16\", \"int8\" or \"int4\"");
+}
+
 TEST(JobTest, ReadsEnums) {
   const auto job = parse_job(replace("sequence_length = 512",
                                      "on_bad_sample = \"skip\"\non_long_sample = \"truncate\""),

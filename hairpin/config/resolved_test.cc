@@ -69,6 +69,21 @@ Optimizer any_optimizer() {
   return optimizer;
 }
 
+Link any_link() {
+  const auto codec = [] { return one_of<std::string>({"fp32", "bf16", "int8", "int4"}); };
+  Link link;
+  link.address = "127.0.0.1:" + std::to_string(count(1, 65536));
+  link.codec = codec();
+  for (auto* own : {&link.codec_activation_up, &link.codec_gradient_up, &link.codec_activation_down,
+                    &link.codec_gradient_down})
+    if (coin()) *own = codec();
+  link.connections = count(1, 17);
+  link.insecure_loopback = coin();
+  link.connect_timeout = number(0.1, 1000);
+  link.peer_timeout = number(2, 1000);
+  return link;
+}
+
 Job any_job() {
   Job job{.file = "job.toml"};
   job.model.path = path();
@@ -100,12 +115,7 @@ Job any_job() {
   job.train.microbatches = count(1, 65'536 / job.cloud.data_parallel + 1);
   job.edge.data_parallel =
       std::min(job.edge.data_parallel, job.train.microbatches * job.cloud.data_parallel);
-  job.link = {"127.0.0.1:" + std::to_string(count(1, 65536)),
-              one_of<std::string>({"fp32", "bf16", "int8", "int4"}),
-              count(1, 17),
-              coin(),
-              number(0.1, 1000),
-              number(2, 1000)};
+  job.link = any_link();
   return job;
 }
 

@@ -48,7 +48,11 @@ link::Contract job_contract(const Setup& setup, const hf::Identity& model) {
   add("optimizer.norm_type", config::word_of(optimizer.norm_type));
   add("schedule.kind", job.schedule.kind);
   add("schedule.split_backward", job.schedule.split_backward);
-  add("link.codec", job.link.codec);
+  const auto codecs = setup.codecs();
+  add("link.codec_activation_up", wire::codec_name(codecs.activation_up));
+  add("link.codec_gradient_up", wire::codec_name(codecs.gradient_up));
+  add("link.codec_activation_down", wire::codec_name(codecs.activation_down));
+  add("link.codec_gradient_down", wire::codec_name(codecs.gradient_down));
   return contract;
 }
 

@@ -24,6 +24,8 @@ Site some_site() {
   site.setup.job.cloud.data_parallel = 2;
   site.setup.job.cloud.sequence_parallel = true;
   site.setup.job.optimizer.clip_norm = 1.0;
+  site.setup.job.link.codec = "bf16";
+  site.setup.job.link.codec_activation_up = "int4";
   return site;
 }
 
@@ -65,7 +67,10 @@ TEST(JobContract, SaysThisAndNothingElse) {
       {"optimizer.norm_type", "2"},
       {"schedule.kind", "hairpin-1f1b"},
       {"schedule.split_backward", "false"},
-      {"link.codec", "fp32"},
+      {"link.codec_activation_up", "int4"},
+      {"link.codec_gradient_up", "bf16"},
+      {"link.codec_activation_down", "bf16"},
+      {"link.codec_gradient_down", "bf16"},
   };
   EXPECT_EQ(contract_of(some_site()).fields, want);
 }
@@ -109,7 +114,11 @@ TEST(JobContract, ADifferenceInAnyFieldIsNamed) {
        [](Site& s) { s.setup.job.optimizer.norm_type = config::NormType::infinity; }},
       {"schedule.kind", [](Site& s) { s.setup.job.schedule.kind = "gpipe"; }},
       {"schedule.split_backward", [](Site& s) { s.setup.job.schedule.split_backward = true; }},
-      {"link.codec", [](Site& s) { s.setup.job.link.codec = "bf16"; }},
+      {"link.codec_activation_up", [](Site& s) { s.setup.job.link.codec_activation_up = "int8"; }},
+      {"link.codec_gradient_up", [](Site& s) { s.setup.job.link.codec_gradient_up = "int8"; }},
+      {"link.codec_activation_down",
+       [](Site& s) { s.setup.job.link.codec_activation_down = "int8"; }},
+      {"link.codec_gradient_down", [](Site& s) { s.setup.job.link.codec_gradient_down = "int8"; }},
   };
   const auto own = contract_of(some_site());
   ASSERT_EQ(changes.size(), own.fields.size());
@@ -120,6 +129,30 @@ TEST(JobContract, ADifferenceInAnyFieldIsNamed) {
     ASSERT_FALSE(differs) << field;
     EXPECT_THAT(differs.error().message, HasSubstr("differ: " + field + " is "));
   }
+}
+
+// Only what comes of the keys counts: a codec said four times is the one said once.
+TEST(JobContract, OneCodecForAllIsTheSameAsFourAlike) {
+  Site all = some_site(), each = some_site();
+  all.setup.job.link = {.codec = "int8"};
+  each.setup.job.link = {.codec_activation_up = "int8",
+                         .codec_gradient_up = "int8",
+                         .codec_activation_down = "int8",
+                         .codec_gradient_down = "int8"};
+  EXPECT_EQ(contract_of(all).digest(), contract_of(each).digest());
+}
+
+// A release to come may have codecs that this one doesn't know; nothing else tells of them.
+TEST(JobContract, ACodecThatThisReleaseDoesNotKnowIsNamed) {
+  auto theirs = contract_of(some_site());
+  for (auto& [field, value] : theirs.fields)
+    if (field == "link.codec_gradient_down") value = "fp8";
+  const auto differs = link::compare_contracts(contract_of(some_site()), theirs, wire::Role::edge);
+  ASSERT_FALSE(differs);
+  EXPECT_EQ(differs.error().kind, ErrorKind::peer);
+  EXPECT_EQ(differs.error().message,
+            "the two sites' jobs differ: link.codec_gradient_down is \"bf16\" at the edge and "
+            "\"fp8\" at the cloud; make them agree and start both again");
 }
 
 // What each site may choose for itself; above all, nothing about samples is told.

@@ -30,7 +30,7 @@ pipeline::SessionOptions session_options(const Setup& setup, MemoryMeter& meter)
   pipeline::SessionOptions options;
   options.meter = &meter;
   options.role = edge ? wire::Role::edge : wire::Role::cloud;
-  options.codec = setup.codec();
+  options.codecs = setup.codecs();
   options.expected = {{wire::TensorKind::activation, edge ? last : 0},
                       {wire::TensorKind::gradient, edge ? 0 : last}};
   options.domains = setup.schedule.domains;

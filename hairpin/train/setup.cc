@@ -61,6 +61,13 @@ Result<void> check_sizes(const config::Job& job, const arch::Architecture& archi
   return check(job.cloud, "cloud");
 }
 
+wire::Codec codec_of(std::string_view word) {
+  using enum wire::Codec;
+  for (const auto codec : {fp32, bf16, int8, int4})
+    if (word == wire::codec_name(codec)) return codec;
+  HAIRPIN_CHECK(false, "codec {}", word);
+}
+
 }  // namespace
 
 std::string_view part_name(Part part) {
@@ -85,11 +92,15 @@ std::string Setup::rank_name(const mesh::Coordinate& at) const {
   return fmt::format("{} rank {}", part_name(part), mesh::coordinate_text(at));
 }
 
-wire::Codec Setup::codec() const {
-  using enum wire::Codec;
-  for (const auto codec : {fp32, bf16, int8, int4})
-    if (job.link.codec == wire::codec_name(codec)) return codec;
-  HAIRPIN_CHECK(false, "codec {}", job.link.codec);
+codec::Choice Setup::codecs() const {
+  const auto& link = job.link;
+  const auto own_or_all = [&](const std::optional<std::string>& own) {
+    return codec_of(own.value_or(link.codec));
+  };
+  return {.activation_up = own_or_all(link.codec_activation_up),
+          .gradient_up = own_or_all(link.codec_gradient_up),
+          .activation_down = own_or_all(link.codec_activation_down),
+          .gradient_down = own_or_all(link.codec_gradient_down)};
 }
 
 int Setup::threads() const { return static_cast<int>(site().threads); }

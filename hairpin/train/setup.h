@@ -8,11 +8,11 @@
 
 #include "hairpin/arch/architecture.h"
 #include "hairpin/base/result.h"
+#include "hairpin/codec/choice.h"
 #include "hairpin/config/job.h"
 #include "hairpin/hf/model_directory.h"
 #include "hairpin/mesh/mesh.h"
 #include "hairpin/schedule/schedule.h"
-#include "hairpin/wire/message.h"
 
 namespace hairpin::train {
 
@@ -36,7 +36,8 @@ struct Setup {
   std::int64_t microbatches_per_step() const { return job.train.microbatches * schedule.domains; }
   // Most tokens of a microbatch.
   std::int64_t max_tokens() const { return job.train.microbatch_size * job.data.sequence_length; }
-  wire::Codec codec() const;
+  // What crosses the link in which codec: link.codec, or the key of its kind and direction.
+  codec::Choice codecs() const;
   int threads() const;
   const config::Site& site() const;
   // Where this site writes: output.directory, or its folder edge or cloud.
