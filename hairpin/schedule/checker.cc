@@ -11,34 +11,6 @@
 namespace hairpin::schedule {
 namespace {
 
-Result<void> check_layout(const Schedule& s) {
-  if (s.position_of_stage.empty() || s.microbatches < 1 || s.domains < 1)
-    return bad_input(
-        "a schedule needs a stage, a microbatch and a domain; this one has {}, {} and {}",
-        s.num_stages(), s.microbatches, s.domains);
-  if (!s.split_backward.empty() && s.split_backward.size() != s.position_of_stage.size())
-    return bad_input("the schedule says of {} stages whether they are split, but has {}",
-                     s.split_backward.size(), s.num_stages());
-  const auto split = std::count(s.split_backward.begin(), s.split_backward.end(), true);
-  if (static_cast<double>(2 * s.num_stages() + split) * s.microbatches * s.domains >
-      static_cast<double>(kMaxOps))
-    return bad_input("a schedule of {} stages, {} microbatches and {} domains has more than {} ops",
-                     s.num_stages(), s.microbatches, s.domains, kMaxOps);
-  for (int stage = 0; stage < s.num_stages(); ++stage)
-    if (const int position = s.position_of_stage[static_cast<std::size_t>(stage)];
-        position < 0 || position >= s.num_ranks())
-      return bad_input("stage {} lies at position {} of a pipeline that has {} ranks in all", stage,
-                       position, s.num_ranks());
-  if (s.edge_ranks < 0) return bad_input("the schedule has {} edge ranks", s.edge_ranks);
-  const int own = s.pp() - (s.edge_ranks > 0 ? 1 : 0);
-  const std::int64_t want = s.edge_ranks + std::int64_t{s.domains} * own;
-  if (s.num_ranks() != want)
-    return bad_input(
-        "{} edge ranks and {} domains of {} ranks are {} ranks, but there are {} lists",
-        s.edge_ranks, s.domains, own, want, s.num_ranks());
-  return {};
-}
-
 bool in_range(int value, int end) { return value >= 0 && value < end; }
 
 Result<void> check_place(const Schedule& s, int rank, const Op& op) {
@@ -171,6 +143,34 @@ Result<void> check_cap(const Schedule& s, const std::vector<int>& cap, bool pend
 }
 
 }  // namespace
+
+Result<void> check_layout(const Schedule& s) {
+  if (s.position_of_stage.empty() || s.microbatches < 1 || s.domains < 1)
+    return bad_input(
+        "a schedule needs a stage, a microbatch and a domain; this one has {}, {} and {}",
+        s.num_stages(), s.microbatches, s.domains);
+  if (!s.split_backward.empty() && s.split_backward.size() != s.position_of_stage.size())
+    return bad_input("the schedule says of {} stages whether they are split, but has {}",
+                     s.split_backward.size(), s.num_stages());
+  const auto split = std::count(s.split_backward.begin(), s.split_backward.end(), true);
+  if (static_cast<double>(2 * s.num_stages() + split) * s.microbatches * s.domains >
+      static_cast<double>(kMaxOps))
+    return bad_input("a schedule of {} stages, {} microbatches and {} domains has more than {} ops",
+                     s.num_stages(), s.microbatches, s.domains, kMaxOps);
+  for (int stage = 0; stage < s.num_stages(); ++stage)
+    if (const int position = s.position_of_stage[static_cast<std::size_t>(stage)];
+        position < 0 || position >= s.num_ranks())
+      return bad_input("stage {} lies at position {} of a pipeline that has {} ranks in all", stage,
+                       position, s.num_ranks());
+  if (s.edge_ranks < 0) return bad_input("the schedule has {} edge ranks", s.edge_ranks);
+  const int own = s.pp() - (s.edge_ranks > 0 ? 1 : 0);
+  const std::int64_t want = s.edge_ranks + std::int64_t{s.domains} * own;
+  if (s.num_ranks() != want)
+    return bad_input(
+        "{} edge ranks and {} domains of {} ranks are {} ranks, but there are {} lists",
+        s.edge_ranks, s.domains, own, want, s.num_ranks());
+  return {};
+}
 
 Result<void> check(const Schedule& schedule, const CheckOptions& options) {
   HAIRPIN_CHECK_OK(check_layout(schedule));

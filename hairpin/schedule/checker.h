@@ -30,4 +30,7 @@ struct CheckOptions {
 // The error (bad_input) names the first op that is wrong: "FE3 on rank 0 stands twice".
 Result<void> check(const Schedule& schedule, const CheckOptions& options = {});
 
+// The first of these alone: what the lists' contents may be read by. They aren't read.
+Result<void> check_layout(const Schedule& schedule);
+
 }  // namespace hairpin::schedule

@@ -16,6 +16,7 @@ inline constexpr std::int64_t kMaxMicroseconds = 1'000'000'000;
 
 struct TransferTimes {
   std::int64_t activation = 0, gradient = 0;  // of one microbatch of one domain
+  bool operator==(const TransferTimes&) const = default;
 };
 
 struct Times {
@@ -23,6 +24,7 @@ struct Times {
   std::vector<std::int64_t> backward_weight;    // by logical stage; empty: half of each backward
   std::int64_t latency = 0;                     // one way
   TransferTimes up, down;                       // up: from the edge to the cloud
+  bool operator==(const Times&) const = default;
 };
 
 // The spec's unit times, a unit being 1000 microseconds.
