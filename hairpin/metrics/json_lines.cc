@@ -1,11 +1,8 @@
 #include "hairpin/metrics/json_lines.h"
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
-#include "hairpin/base/check.h"
 #include "hairpin/metrics/json_text.h"
 
 namespace hairpin::metrics {
@@ -23,15 +20,16 @@ std::string object(const RankMemory& rank) {
       rank.activations, rank.link, rank.largest);
 }
 
+std::string object(const LinkUse& use) {
+  return fmt::format(R"({{"queueing_seconds": {}, "transfer_seconds": {}, "idle_seconds": {}}})",
+                     number(use.queueing_seconds), number(use.transfer_seconds),
+                     number(use.idle_seconds));
+}
+
 std::string array(const std::vector<RankMemory>& ranks) {
   std::string out;
   for (const auto& rank : ranks) out += (out.empty() ? "[" : ", ") + object(rank);
   return out + "]";
-}
-
-tl::unexpected<Error> write_failed(const std::filesystem::path& path) {
-  return fail(ErrorKind::internal, "{}: cannot write: {}; free some space and start again",
-              path.string(), std::strerror(errno));
 }
 
 }  // namespace
@@ -51,6 +49,13 @@ std::string to_json(const StepRecord& record) {
   add("tokens_per_second", number(record.tokens_per_second));
   add("link_bytes_up", std::to_string(record.link_bytes_up));
   add("link_bytes_down", std::to_string(record.link_bytes_down));
+  if (record.link_up) add("link_up", object(*record.link_up));
+  if (record.link_down) add("link_down", object(*record.link_down));
+  if (record.rtt_seconds) add("rtt_seconds", number(*record.rtt_seconds));
+  if (const auto rate = record.link_up_bytes_per_second)
+    add("link_up_bytes_per_second", number(*rate));
+  if (const auto rate = record.link_down_bytes_per_second)
+    add("link_down_bytes_per_second", number(*rate));
   const auto add_moved = [&](const char* name, std::optional<std::uint64_t> bytes) {
     if (bytes) add(name, std::to_string(*bytes));
   };
@@ -64,26 +69,8 @@ std::string to_json(const StepRecord& record) {
 }
 
 Result<std::unique_ptr<JsonLinesSink>> JsonLinesSink::create(const std::filesystem::path& path) {
-  auto* file = std::fopen(path.c_str(), "wxe");
-  if (file == nullptr)
-    return bad_input("{}: cannot create: {}; give another output directory", path.string(),
-                     std::strerror(errno));
-  return std::unique_ptr<JsonLinesSink>(new JsonLinesSink(path, file));
-}
-
-Result<void> JsonLinesSink::write(const StepRecord& record) {
-  HAIRPIN_CHECK(file_ != nullptr, "{}: written to after finish", path_.string());
-  const auto line = to_json(record) + "\n";
-  if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() ||
-      std::fflush(file_.get()) != 0)
-    return write_failed(path_);
-  return {};
-}
-
-Result<void> JsonLinesSink::finish() {
-  if (auto* file = file_.release(); file != nullptr && std::fclose(file) != 0)
-    return write_failed(path_);
-  return {};
+  HAIRPIN_TRY(auto file, LineFile::create(path));
+  return std::unique_ptr<JsonLinesSink>(new JsonLinesSink(std::move(file)));
 }
 
 }  // namespace hairpin::metrics

@@ -5,11 +5,12 @@
 // out; NaN and infinities, which JSON does not have, are null.
 #pragma once
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "hairpin/metrics/line_file.h"
 #include "hairpin/metrics/sink.h"
 
 namespace hairpin::metrics {
@@ -18,22 +19,16 @@ std::string to_json(const StepRecord& record);  // without the line end
 
 class JsonLinesSink : public Sink {
  public:
-  // Creates the file; one that exists is an error, never appended to or overwritten.
+  // As LineFile creates it.
   static Result<std::unique_ptr<JsonLinesSink>> create(const std::filesystem::path& path);
 
-  // A line is handed to the system before this returns: a killed run loses none.
-  Result<void> write(const StepRecord& record) override;
-  Result<void> finish() override;
+  Result<void> write(const StepRecord& record) override { return file_.write(to_json(record)); }
+  Result<void> finish() override { return file_.finish(); }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  JsonLinesSink(std::filesystem::path path, std::FILE* file)
-      : path_(std::move(path)), file_(file) {}
+  explicit JsonLinesSink(LineFile file) : file_(std::move(file)) {}
 
-  std::filesystem::path path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  LineFile file_;
 };
 
 }  // namespace hairpin::metrics

@@ -58,6 +58,23 @@ TEST(JsonLinesTest, GoldenLineOfARunWithParallelRanks) {
       R"("activations": 0, "link": 0, "largest": 0}]})");
 }
 
+TEST(JsonLinesTest, GoldenPieceOfASplitRun) {
+  auto record = example();
+  record.link_up = {0.5, 0.25, 1.5};
+  record.link_down = {1, 2, 3};
+  record.rtt_seconds = 0.1;
+  record.link_up_bytes_per_second = 1e6;
+  record.link_down_bytes_per_second = 2e6;
+  EXPECT_NE(
+      to_json(record).find(
+          R"("link_bytes_down": 8, "link_up": {"queueing_seconds": 0.5, "transfer_seconds": 0.25, )"
+          R"("idle_seconds": 1.5}, "link_down": {"queueing_seconds": 1, "transfer_seconds": 2, )"
+          R"("idle_seconds": 3}, "rtt_seconds": 0.1, "link_up_bytes_per_second": 1000000, )"
+          R"("link_down_bytes_per_second": 2000000, "peak_memory_bytes")"),
+      std::string::npos)
+      << to_json(record);
+}
+
 TEST(JsonLinesTest, ASkippedStepSaysWhy) {
   EXPECT_FALSE(nlohmann::json::parse(to_json(example())).contains("skipped"));
   auto record = example();

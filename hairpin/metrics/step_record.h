@@ -16,6 +16,15 @@ constexpr std::string_view reason_of(Skipped skipped) {
   return skipped == Skipped::no_trained_tokens ? "no trained tokens" : "gradient not finite";
 }
 
+// One direction of the link in the step, as this site's end of it saw it.
+struct LinkUse {
+  // Summed over frames, which may overlap. Going out: from their sending to their first byte's
+  // leaving; coming in: from their last byte's arrival to their being taken.
+  double queueing_seconds = 0.0;
+  double transfer_seconds = 0.0;  // summed over frames: from the first byte to the last
+  double idle_seconds = 0.0;      // no frame at all
+};
+
 struct StepRecord {
   std::int64_t step = 0;  // from 1
   // Edge and one-site runs only: the cloud never knows it. Unset where no token is trained on.
@@ -27,8 +36,11 @@ struct StepRecord {
   std::optional<Skipped> skipped;   // unset: the weights were updated
   double step_seconds = 0.0;
   double tokens_per_second = 0.0;
-  std::uint64_t link_bytes_up = 0;    // edge to cloud, this step, framed bytes
-  std::uint64_t link_bytes_down = 0;  // cloud to edge
+  std::uint64_t link_bytes_up = 0;            // edge to cloud, this step, framed bytes
+  std::uint64_t link_bytes_down = 0;          // cloud to edge
+  std::optional<LinkUse> link_up, link_down;  // unset on one site
+  // What the link has measured about itself so far; unset: not yet.
+  std::optional<double> rtt_seconds, link_up_bytes_per_second, link_down_bytes_per_second;
   // Moved between this site's ranks in the step, by all of them together; unset where an axis has
   // one rank.
   std::optional<std::uint64_t> tp_bytes, dp_bytes, pp_bytes;

@@ -18,6 +18,9 @@ Result<RunDirectory> RunDirectory::create(const Setup& setup, bool progress) {
                                      as_byte_span(config::resolved_toml(setup.job))));
   HAIRPIN_TRY(auto lines, metrics::JsonLinesSink::create(directory.path_ / "metrics.jsonl"));
   directory.sinks_.push_back(std::move(lines));
+  HAIRPIN_TRY(directory.schedule_, metrics::LineFile::create(directory.path_ / "schedule.jsonl"));
+  HAIRPIN_CHECK_OK(directory.record(
+      schedule::Record{.reason = "what the run began with", .schedule = setup.schedule}));
   if (progress) {
     const auto show = [](const std::string& text) { std::fputs(text.c_str(), stderr); };
     directory.sinks_.push_back(std::make_unique<metrics::Progress>(
@@ -38,9 +41,14 @@ Result<void> RunDirectory::record(const metrics::StepRecord& record) {
   return {};
 }
 
+Result<void> RunDirectory::record(const schedule::Record& record) {
+  return schedule_.value().write(schedule::to_line(record));
+}
+
 Result<void> RunDirectory::finish() {
   const auto sinks = std::exchange(sinks_, {});
   for (const auto& sink : sinks) HAIRPIN_CHECK_OK(sink->finish());
+  if (schedule_) HAIRPIN_CHECK_OK(schedule_->finish());
   const auto trace = std::exchange(trace_, nullptr);
   return trace ? trace->write(path_ / "trace.json") : Result<void>();
 }

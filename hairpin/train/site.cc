@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Bytes on the link between two looks, by direction.
+// What the link's two directions did between two looks.
 class LinkMeter {
  public:
   LinkMeter(pipeline::LinkSession* session, Part part) : session_(session), part_(part) {
@@ -24,13 +24,28 @@ class LinkMeter {
     if (session_ == nullptr) return;
     const auto sent_before = sent_, received_before = received_;
     look();
+    const bool edge = part_ == Part::edge;
     const auto out = sent_.bytes - sent_before.bytes;
     const auto in = received_.bytes - received_before.bytes;
-    record.link_bytes_up = part_ == Part::edge ? out : in;
-    record.link_bytes_down = part_ == Part::edge ? in : out;
+    record.link_bytes_up = edge ? out : in;
+    record.link_bytes_down = edge ? in : out;
+    const auto sent = use(sent_, sent_before), received = use(received_, received_before);
+    record.link_up = edge ? sent : received;
+    record.link_down = edge ? received : sent;
+    const auto estimate = session_->link().estimate();
+    if (estimate.rtt_samples > 0) record.rtt_seconds = estimate.rtt_seconds;
+    if (estimate.up_samples > 0) record.link_up_bytes_per_second = estimate.up_bytes_per_second;
+    if (estimate.down_samples > 0)
+      record.link_down_bytes_per_second = estimate.down_bytes_per_second;
   }
 
  private:
+  static metrics::LinkUse use(const link::Traffic& now, const link::Traffic& before) {
+    using Seconds = std::chrono::duration<double>;
+    return {.queueing_seconds = Seconds(now.queueing - before.queueing).count(),
+            .transfer_seconds = Seconds(now.transfer - before.transfer).count(),
+            .idle_seconds = Seconds(now.idle - before.idle).count()};
+  }
   void look() {
     sent_ = session_->link().sent();
     received_ = session_->link().received();

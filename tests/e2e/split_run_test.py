@@ -12,8 +12,8 @@ from product import QUESTIONS, ProductTest, Running, free_port, hairpin
 FROM_THE_EDGE = {
     "hello", "contract", "manifest", "tensor", "scalars", "weights-request", "heartbeat", "goodbye",
 }  # fmt: skip
-EDGE_FILES = {"resolved.toml", "metrics.jsonl", "egress.jsonl", "export"}
-CLOUD_FILES = {"resolved.toml", "metrics.jsonl"}
+CLOUD_FILES = {"resolved.toml", "metrics.jsonl", "schedule.jsonl"}
+EDGE_FILES = CLOUD_FILES | {"egress.jsonl", "export"}
 STEPS = 4
 
 
@@ -80,6 +80,25 @@ class SplitRun(ProductTest):
         self.assertFalse([line for line in cloud if "loss" in line])
         for name in "link_bytes_up", "link_bytes_down", "grad_norm":
             self.assertTrue(all(line[name] > 0 for line in cloud), name)
+
+    def test_the_links_accounts(self):
+        for site in "edge", "cloud":
+            for line in self.two.metrics(site):
+                for direction in "link_up", "link_down":
+                    use = line[direction]
+                    self.assertTrue(all(seconds >= 0 for seconds in use.values()), use)
+                    self.assertGreater(use["transfer_seconds"] + use["queueing_seconds"], 0)
+        self.assertNotIn("link_up", self.whole.metrics()[0])
+
+    def test_what_the_steps_followed(self):
+        followed = {
+            site: (self.two.output / site / "schedule.jsonl").read_text().splitlines()
+            for site in ("edge", "cloud")
+        }
+        self.assertEqual(followed["edge"], followed["cloud"])
+        first = json.loads(followed["edge"][0])
+        self.assertEqual((first["from_step"], first["microbatches"]), (1, 3))
+        self.assertEqual(len(first["ranks"]), 2)
 
     def test_the_cloud_has_no_text_and_no_loss(self):
         losses = {str(line["loss"])[:8] for line in self.two.metrics("edge")}
