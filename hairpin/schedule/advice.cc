@@ -92,13 +92,16 @@ Result<std::optional<std::vector<int>>> depth_to_be_close(const GenerateOptions&
   return depth_needed(layout, times, capped.pending_weights_cap, kClose);
 }
 
-std::string advice(const std::vector<Improvement>& improvements, double step) {
+std::string plain_number(double time) { return fmt::format("{:g}", time); }
+
+std::string advice(const std::vector<Improvement>& improvements, double step,
+                   std::string (*text)(double time), std::string_view unit) {
   if (improvements.empty() || improvements.front().step > 0.99 * step)
     return "neither bandwidth nor latency, edge speed or memory alone would shorten the step by 1 "
            "%";
   const Improvement& best = improvements.front();
-  return fmt::format("{} would help most: step {:g} -> {:g} (-{:.0f} %)", best.what, step,
-                     best.step, 100 * (1 - best.step / step));
+  return fmt::format("{} would help most: step {} -> {}{} (-{:.0f} %)", best.what, text(step),
+                     text(best.step), unit, 100 * (1 - best.step / step));
 }
 
 }  // namespace hairpin::schedule

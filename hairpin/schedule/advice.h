@@ -23,8 +23,13 @@ struct Improvement {
 Result<std::vector<Improvement>> improvements(std::string_view kind, const GenerateOptions& options,
                                               const Costs& costs);
 
+// A time as a number is written by default.
+std::string plain_number(double time);
+
 // "half the latency would help most: step 567 -> 403 (-29 %)", or that none of them gains 1 %.
-std::string advice(const std::vector<Improvement>& improvements, double step);
+// `text` writes a time, `unit` follows the two of them.
+std::string advice(const std::vector<Improvement>& improvements, double step,
+                   std::string (*text)(double time) = plain_number, std::string_view unit = "");
 
 // Close enough to the lower bound that depth is no longer what is missing.
 inline constexpr double kClose = 1.03;
