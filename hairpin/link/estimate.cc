@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace hairpin::link {
+namespace {
+
+constexpr std::size_t kLastRtts = 8;
+
+}  // namespace
 
 void RateMeter::add(std::uint64_t bytes, std::chrono::nanoseconds time) {
   if (bytes == 0 || time.count() <= 0) return;
@@ -58,7 +63,8 @@ Result<void> Estimator::came(const wire::Heartbeat& heartbeat, Moment now) {
   const auto away = since_start(now) - std::min(heartbeat.echo, since_start(now));
   const double rtt = static_cast<double>(away - std::min(heartbeat.held, away)) * 1e-6;
   rtt_ = rtt_samples_ == 0 ? rtt : rtt_ + (rtt - rtt_) / 8;
-  min_rtt_ = rtt_samples_ == 0 ? rtt : std::min(min_rtt_, rtt);
+  last_rtts_.push_back(rtt);
+  if (last_rtts_.size() > kLastRtts) last_rtts_.pop_front();
   ++rtt_samples_;
   return {};
 }
@@ -68,8 +74,9 @@ void Estimator::came(const wire::Arrival& arrival) {
 }
 
 LinkEstimate Estimator::estimate() const {
-  LinkEstimate estimate{
-      .rtt_seconds = rtt_, .min_rtt_seconds = min_rtt_, .rtt_samples = rtt_samples_};
+  LinkEstimate estimate{.rtt_seconds = rtt_, .rtt_samples = rtt_samples_};
+  if (!last_rtts_.empty())
+    estimate.min_rtt_seconds = *std::min_element(last_rtts_.begin(), last_rtts_.end());
   const bool edge = own_ == wire::Role::edge;
   (edge ? estimate.down_bytes_per_second : estimate.up_bytes_per_second) =
       received_.bytes_per_second();

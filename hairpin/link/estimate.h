@@ -18,7 +18,7 @@ namespace hairpin::link {
 // Up is edge to cloud. A number without samples is 0.
 struct LinkEstimate {
   double rtt_seconds = 0;      // smoothed: 7/8 of the old and 1/8 of the new (RFC 6298, 2.3)
-  double min_rtt_seconds = 0;  // of all samples
+  double min_rtt_seconds = 0;  // of the last 8 samples: without what queued now and then
   std::uint64_t rtt_samples = 0;
   // Over the last samples, as the receiver saw them: what a sender with enough to send achieves.
   double up_bytes_per_second = 0;
@@ -69,7 +69,8 @@ class Estimator {
   std::uint64_t last_sent_ = 0;
   std::uint64_t to_echo_ = 0;  // the peer's time of its last heartbeat
   Moment to_echo_came_{};
-  double rtt_ = 0, min_rtt_ = 0;
+  double rtt_ = 0;
+  std::deque<double> last_rtts_;
   std::uint64_t rtt_samples_ = 0;
   RateMeter received_;
   double sent_rate_ = 0;  // as the peer says

@@ -37,6 +37,15 @@ TEST(Estimator, TheRoundTripIsWithoutTheTimeHeld) {
   EXPECT_NEAR(third.min_rtt_seconds, 0.08, 1e-9);
 }
 
+TEST(Estimator, TheLeastRoundTripForgets) {
+  Sides sides;
+  sides.round_trip(kStart + 1s, 10ms, 0ms, 10ms);
+  for (int i = 2; i <= 8; ++i) sides.round_trip(kStart + i * 1s, 50ms, 0ms, 50ms + i * 1ms);
+  EXPECT_NEAR(sides.edge.estimate().min_rtt_seconds, 0.02, 1e-9);
+  sides.round_trip(kStart + 9s, 60ms, 0ms, 60ms);
+  EXPECT_NEAR(sides.edge.estimate().min_rtt_seconds, 0.102, 1e-9);
+}
+
 TEST(Estimator, AHoldLongerThanTheTripIsARoundTripOfNothing) {
   Estimator edge(wire::Role::edge, kStart);
   const auto sent = edge.heartbeat(kStart + 1s).sent;

@@ -1,0 +1,54 @@
+// When a run's order of ops is chosen anew, and which it is: from the times that its steps
+// measured. Whole numbers in, sums and comparisons of them: two sites that are told the same
+// numbers come to the same orders at the same steps, on any machines.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "hairpin/schedule/generate.h"
+#include "hairpin/schedule/recent_times.h"
+#include "hairpin/schedule/schedule.h"
+#include "hairpin/schedule/times.h"
+
+namespace hairpin::schedule {
+
+struct Agreed {
+  std::shared_ptr<const Schedule> schedule;
+  Times times;         // that it was chosen for
+  std::string reason;  // "cloud 1's time for a microbatch went from 30.1 to 61.2 ms"
+  // Microseconds by simulation at these times, of the order so far and of this one: never longer.
+  double step_before = 0, step = 0;
+  bool same_order = false;  // none was found that is shorter
+};
+
+// Not thread-safe.
+class Adaptation {
+ public:
+  // A change of the step's simulated time by so much is a reason to choose anew.
+  static constexpr double kDrift = 0.10;
+  // Steps that are measured before the first choice: a run's first one is slow by itself.
+  static constexpr std::size_t kFirstSteps = 2;
+
+  // FIRST is what runs until something is measured; OPTIONS are those it was generated with, whose
+  // times aren't read. Without `renew` the first choice stays.
+  Adaptation(std::shared_ptr<const Schedule> first, GenerateOptions options, bool renew = true);
+
+  // After a step that measured TIMES, which `to_costs` has taken: what to run from the next step
+  // on, where it is time to choose.
+  std::optional<Agreed> measured(const Times& times);
+
+  const std::shared_ptr<const Schedule>& schedule() const { return schedule_; }
+
+ private:
+  bool due(const Times& now) const;
+
+  std::shared_ptr<const Schedule> schedule_;
+  GenerateOptions options_;
+  const bool renew_;
+  RecentTimes recent_;
+  std::optional<Times> chosen_for_;
+};
+
+}  // namespace hairpin::schedule
