@@ -29,6 +29,9 @@ struct Fields {
   std::string operator()(const wire::StepScalars& m) const {
     return fmt::format(R"(,"step":{})", m.step);
   }
+  std::string operator()(const wire::StepTimes& m) const {
+    return fmt::format(R"(,"step":{})", m.step);
+  }
   std::string operator()(const wire::ContractOffer& m) const {
     return fmt::format(R"(,"fields":{})", m.fields.size());
   }

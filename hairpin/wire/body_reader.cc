@@ -133,6 +133,23 @@ StepScalars read_step_scalars(BodyReader& in) {
   return m;
 }
 
+StepTimes read_step_times(BodyReader& in) {
+  StepTimes m;
+  m.step = in.number<std::uint32_t>();
+  m.schedule = in.number<std::uint64_t>();
+  m.latency = in.number<std::uint32_t>();
+  m.up_bandwidth = in.number<std::uint64_t>();
+  m.down_bandwidth = in.number<std::uint64_t>();
+  const auto stages = in.count("stages", 14);
+  for (std::uint32_t i = 0; i < stages && in.ok(); ++i) {
+    auto& stage = m.stages.emplace_back();
+    stage.stage = in.number<std::uint16_t>();
+    for (auto* time : {&stage.forward, &stage.backward, &stage.backward_weight})
+      *time = in.number<std::uint32_t>();
+  }
+  return m;
+}
+
 WeightsManifest read_weights_manifest(BodyReader& in) {
   WeightsManifest m;
   const auto entries = in.count("entries", 38);
@@ -183,6 +200,7 @@ Message read(MessageType type, BodyReader& in) {
     case MessageType::heartbeat: return read_heartbeat(in);
     case MessageType::goodbye: return Goodbye{};
     case MessageType::refusal: return read_refusal(in);
+    case MessageType::step_times: return read_step_times(in);
   }
   in.wrong("its type is unknown");
   return Goodbye{};

@@ -70,6 +70,20 @@ struct BodyWriter {
       out.raw(bytes_of(run.norm_terms));
     }
   }
+  void operator()(const StepTimes& m) {
+    out.number(m.step);
+    out.number(m.schedule);
+    out.number(m.latency);
+    out.number(m.up_bandwidth);
+    out.number(m.down_bandwidth);
+    count(m.stages.size());
+    for (const auto& stage : m.stages) {
+      out.number(stage.stage);
+      out.number(stage.forward);
+      out.number(stage.backward);
+      out.number(stage.backward_weight);
+    }
+  }
   void operator()(const WeightsRequest& m) { out.number(m.entry); }
   void operator()(const WeightsManifest& m) {
     count(m.entries.size());

@@ -30,7 +30,7 @@ std::uint64_t checksum(MessageType type, std::uint64_t sequence, ByteSpan head, 
 
 bool known(std::uint8_t type) {
   return type >= static_cast<std::uint8_t>(MessageType::hello) &&
-         type <= static_cast<std::uint8_t>(MessageType::refusal);
+         type <= static_cast<std::uint8_t>(MessageType::step_times);
 }
 
 }  // namespace
@@ -48,6 +48,7 @@ MessageType type_of(const Message& message) {
     MessageType operator()(const Heartbeat&) const { return MessageType::heartbeat; }
     MessageType operator()(const Goodbye&) const { return MessageType::goodbye; }
     MessageType operator()(const Refusal&) const { return MessageType::refusal; }
+    MessageType operator()(const StepTimes&) const { return MessageType::step_times; }
   };
   return std::visit(Type{}, message);
 }

@@ -29,6 +29,7 @@ enum class MessageType : std::uint8_t {
   heartbeat = 9,
   goodbye = 10,
   refusal = 11,
+  step_times = 12,
 };
 
 MessageType type_of(const Message& message);

@@ -106,6 +106,10 @@ std::vector<Golden> goldens() {
        ""},
       {Refusal{3, "no"}, 10, "4850494e 0200 0b 00 0700000000000000 0a00000000000000",
        "1254064f9264853d", "03 02000000 6e6f"},
+      {StepTimes{7, 258, 9, 10, 11, {{1, 2, 3, 4}}}, 11,
+       "4850494e 0200 0c 00 3200000000000000 0b00000000000000", "9db6678326b651b1",
+       "07000000 0201000000000000 09000000 0a00000000000000 0b00000000000000 "
+       "01000000 0100 02000000 03000000 04000000"},
   };
 }
 
@@ -156,7 +160,7 @@ TEST(Frame, HeaderRefusals) {
   };
   expect_contains(message(0, 'G'), "does not speak Hairpin's protocol");
   expect_contains(message(6, 0), "type 0");
-  expect_contains(message(6, 12), "type 12");
+  expect_contains(message(6, 13), "type 13");
   expect_contains(message(7, 1), "flags 1");
   expect_contains(message(15, 0xff), "a frame of at most 1048576 bytes");
   expect_contains(
@@ -179,6 +183,7 @@ TEST(Frame, CountsAreHeldAgainstTheBytesThatAreThere) {
   expect_contains(refusal_of(5, "00000000 0000000000000000 ffffffff"), "runs cannot be");
   expect_contains(refusal_of(5, "00000000 0000000000000000 01000000 00000000 ffffff1f"),
                   "norm terms cannot be");
+  expect_contains(refusal_of(12, std::string(64, '0') + "ffffffff"), "stages cannot be");
   expect_contains(refusal_of(7, "ffffffff"), "entries cannot be");
   expect_contains(refusal_of(1, "0200 00 ffffffff"), "ends too early");
 }
@@ -236,7 +241,7 @@ Message any_message() {
   const auto u64 = [] { return *rc::gen::arbitrary<std::uint64_t>(); };
   const auto text = [] { return *rc::gen::arbitrary<std::string>(); };
   const auto some = [] { return *rc::gen::inRange(0, 5); };
-  switch (u8(9)) {
+  switch (u8(10)) {
     case 0: return Hello{static_cast<std::uint16_t>(u32()), Role{u8(2)}, text()};
     case 1: {
       ContractOffer m;
@@ -281,7 +286,12 @@ Message any_message() {
       return m;
     }
     case 6: return WeightsChunk{u32(), u64(), any_bytes()};
-    case 7: return Heartbeat{u64(), u64(), u64(), u64(), u64(), u64()};
+    case 7: {
+      StepTimes m{u32(), u64(), u32(), u64(), u64(), {}};
+      for (int i = some(); i > 0; --i) m.stages.push_back({u8(200), u32(), u32(), u32()});
+      return m;
+    }
+    case 8: return Heartbeat{u64(), u64(), u64(), u64(), u64(), u64()};
     default: return Refusal{static_cast<std::uint8_t>(1 + u8(4)), text()};
   }
 }
@@ -297,7 +307,7 @@ RC_GTEST_PROP(Frame, RoundTrip, ()) {
 }
 
 RC_GTEST_PROP(Frame, AnyBodyIsRefusedOrEncodesToItself, ()) {
-  const auto type = static_cast<std::uint8_t>(*rc::gen::inRange(1, 12));
+  const auto type = static_cast<std::uint8_t>(*rc::gen::inRange(1, 13));
   const auto frame = frame_around(type, any_bytes());
   if (const auto decoded = decode(frame)) RC_ASSERT(encode(*decoded, 0) == frame);
 }

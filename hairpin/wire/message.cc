@@ -29,6 +29,7 @@ std::string_view message_name(const Message& message) {
     std::string_view operator()(const Heartbeat&) const { return "heartbeat"; }
     std::string_view operator()(const Goodbye&) const { return "goodbye"; }
     std::string_view operator()(const Refusal&) const { return "refusal"; }
+    std::string_view operator()(const StepTimes&) const { return "times"; }
   };
   return std::visit(Name{}, message);
 }

@@ -93,6 +93,24 @@ struct StepScalars {
   bool operator==(const StepScalars&) const = default;
 };
 
+// Both ways, once a step, before its scalars: what the sender measured in the step, in whole
+// microseconds, so that both sites compute the same schedule from the same numbers. Of a logical
+// stage: what its ops took, a median over the microbatches, on the slowest of its ranks.
+struct StageTime {
+  std::uint16_t stage = 0;
+  std::uint32_t forward = 0, backward = 0;  // backward: both parts of a split one
+  std::uint32_t backward_weight = 0;        // of a split one; else 0
+  bool operator==(const StageTime&) const = default;
+};
+struct StepTimes {
+  std::uint32_t step = 0;
+  std::uint64_t schedule = 0;                          // schedule::fingerprint of the order it ran
+  std::uint32_t latency = 0;                           // one way, of the link; 0: not known
+  std::uint64_t up_bandwidth = 0, down_bandwidth = 0;  // bytes a second; 0: not known
+  std::vector<StageTime> stages;                       // the sender's, ascending
+  bool operator==(const StepTimes&) const = default;
+};
+
 // Edge to cloud: send me the list of your trained weights, or the bytes of one of its entries.
 // Cloud to edge: names, shapes and SHA-256 of each; a tensor's bytes in chunks. No weights exist
 // from edge to cloud.
@@ -147,7 +165,7 @@ struct Refusal {
 
 using Message =
     std::variant<Hello, ContractOffer, Manifest, TensorMessage, StepScalars, WeightsRequest,
-                 WeightsManifest, WeightsChunk, Heartbeat, Goodbye, Refusal>;
+                 WeightsManifest, WeightsChunk, Heartbeat, Goodbye, Refusal, StepTimes>;
 
 std::string_view message_name(const Message& message);  // "tensor", "manifest", ...
 
