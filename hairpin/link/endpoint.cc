@@ -80,8 +80,16 @@ Result<wire::Message> Endpoint::receive() {
   if (incoming_.empty()) return tl::unexpected(ended_ ? *ended_ : session_over());
   auto received = std::move(incoming_.front());
   incoming_.pop_front();
-  incoming_bytes_ -= received.frame_bytes;
-  received_.count_queueing(now_() - received.came);
+  const auto& arrival = received.arrival;
+  incoming_bytes_ -= arrival.frame_bytes;
+  const auto queueing = now_() - received.came;
+  received_.count_queueing(queueing);
+  lock.unlock();
+  observe(received.message, {.sent = false,
+                             .bytes = arrival.frame_bytes,
+                             .began = arrival.began,
+                             .ended = arrival.ended,
+                             .queueing = queueing});
   return std::move(received.message);
 }
 
@@ -149,7 +157,7 @@ bool Endpoint::deliver(wire::Arrived arrived) {
     return false;
   }
   peer_goodbye_ = std::holds_alternative<wire::Goodbye>(message);
-  incoming_.push_back({std::move(message), arrival.frame_bytes, now_()});
+  incoming_.push_back({std::move(message), arrival, now_()});
   incoming_bytes_ += arrival.frame_bytes;
   changed_.notify_all();
   return !peer_goodbye_;
@@ -203,9 +211,19 @@ std::optional<Endpoint::Outgoing> Endpoint::pop(std::deque<Outgoing>& lane) {
 }
 
 void Endpoint::written(const Outgoing& outgoing, std::uint64_t frame_bytes, Moment first_byte) {
+  FrameTimes times{.sent = true,
+                   .bytes = frame_bytes,
+                   .began = first_byte,
+                   .ended = {},
+                   .queueing = first_byte - outgoing.queued};
+  {
+    const std::lock_guard lock(mutex_);
+    times.ended = now_();
+    sent_.count_queueing(times.queueing);
+    sent_.count_frame(frame_bytes, times.ended - first_byte);
+  }
+  if (!is_heartbeat(outgoing.message)) observe(outgoing.message, times);  // before a flush returns
   const std::lock_guard lock(mutex_);
-  sent_.count_queueing(first_byte - outgoing.queued);
-  sent_.count_frame(frame_bytes, now_() - first_byte);
   leave_flight(outgoing.message);
 }
 
@@ -260,6 +278,18 @@ void Endpoint::set_wakeup(std::function<void()> wakeup) {
 void Endpoint::wake() {
   const std::lock_guard lock(wakeup_mutex_);
   if (wakeup_) wakeup_();
+}
+
+void Endpoint::watch(FrameObserver observer) {
+  const std::lock_guard lock(observer_mutex_);
+  observer_ = std::move(observer);
+  watched_ = observer_ != nullptr;
+}
+
+void Endpoint::observe(const wire::Message& message, const FrameTimes& times) {
+  if (!watched_) return;
+  const std::lock_guard lock(observer_mutex_);
+  if (observer_) observer_(message, times);
 }
 
 Traffic Endpoint::sent() const {

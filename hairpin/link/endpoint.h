@@ -45,6 +45,7 @@ class Endpoint {
   Traffic sent() const;
   Traffic received() const;
   LinkEstimate estimate() const;
+  void watch(FrameObserver observer);
   // Before an end is destroyed: waits until what the peer must hear (everything up to a goodbye, or
   // a refusal for about a second) is written or the transport is gone.
   void drain();
@@ -100,6 +101,8 @@ class Endpoint {
   std::optional<Outgoing> pop(std::deque<Outgoing>& lane);
   void leave_flight(const wire::Message& message);
 
+  // Not under mutex_.
+  void observe(const wire::Message& message, const FrameTimes& times);
   void wake();
 
   const wire::Role own_;
@@ -110,7 +113,7 @@ class Endpoint {
   std::condition_variable changed_;
   struct Received {
     wire::Message message;
-    std::uint64_t frame_bytes;
+    wire::Arrival arrival;
     Moment came;
   };
   std::array<std::deque<Outgoing>, 2> lanes_;
@@ -133,6 +136,10 @@ class Endpoint {
 
   std::mutex wakeup_mutex_;
   std::function<void()> wakeup_;
+
+  std::atomic<bool> watched_{false};  // a run that nobody watches takes no lock
+  std::mutex observer_mutex_;
+  FrameObserver observer_;
 };
 
 }  // namespace hairpin::link

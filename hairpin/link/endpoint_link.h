@@ -19,6 +19,7 @@ class EndpointLink : public Link {
   Traffic sent() const override { return held()->sent(); }
   Traffic received() const override { return held()->received(); }
   LinkEstimate estimate() const override { return held()->estimate(); }
+  void watch(FrameObserver observer) override { held()->watch(std::move(observer)); }
 
  protected:
   explicit EndpointLink(std::shared_ptr<Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}

@@ -5,6 +5,7 @@
 // completion and cuts).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,6 +19,19 @@ namespace hairpin::link {
 
 // Called for each frame just before it is handed to the transport, on an I/O thread.
 using SentObserver = std::function<void(const wire::Message&, std::uint64_t frame_bytes)>;
+
+// How a frame went.
+struct FrameTimes {
+  bool sent = false;                     // else received
+  std::uint64_t bytes = 0;               // of the frame
+  Moment began{}, ended{};               // its first byte and its last, as Traffic's transfer
+  std::chrono::nanoseconds queueing{0};  // as Traffic's
+};
+
+// Called for each frame but heartbeats: a sent one after its last byte was handed over, a received
+// one when the program takes it. On any thread, one call at a time; it must not throw, nor call the
+// link.
+using FrameObserver = std::function<void(const wire::Message&, const FrameTimes&)>;
 
 // All members may be called from any thread.
 class Link {
@@ -49,6 +63,10 @@ class Link {
 
   // What was measured so far, from heartbeats and from what has arrived.
   virtual LinkEstimate estimate() const = 0;
+
+  // From now on `observer` is told of frames, in place of the one before; null: nobody is, and none
+  // is being told any more when this returns. A link that doesn't know ignores it.
+  virtual void watch(FrameObserver) {}
 };
 
 }  // namespace hairpin::link

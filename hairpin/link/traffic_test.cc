@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "hairpin/link/endpoint.h"
 
 namespace hairpin::link {
@@ -64,6 +67,55 @@ TEST(Endpoint, AccountsForWhatArrives) {
   EXPECT_EQ(received.queueing, 5ms);
   EXPECT_EQ(received.transfer, 4ms);
   EXPECT_EQ(received.idle, 8ms);
+}
+
+struct Seen {
+  std::string name;
+  FrameTimes times;
+};
+
+TEST(Endpoint, TellsWhoWatchesHowEachFrameWent) {
+  Clocked clock;
+  auto& endpoint = clock.endpoint;
+  std::vector<Seen> seen;
+  endpoint.watch([&](const wire::Message& message, const FrameTimes& times) {
+    seen.push_back({std::string(wire::message_name(message)), times});
+  });
+  clock.now += 1ms;
+  ASSERT_TRUE(endpoint.send(wire::WeightsChunk{.payload = Bytes(5)}));
+  clock.now += 2ms;
+  const auto outgoing = endpoint.next_to_send(wire::Lane::bulk);
+  const auto first_byte = clock.now;
+  clock.now += 7ms;
+  endpoint.written(*outgoing, 50, first_byte);
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].name, "weights-chunk");
+  EXPECT_TRUE(seen[0].times.sent);
+  EXPECT_EQ(seen[0].times.bytes, 50u);
+  EXPECT_EQ(seen[0].times.began, first_byte);
+  EXPECT_EQ(seen[0].times.ended, first_byte + 7ms);
+  EXPECT_EQ(seen[0].times.queueing, 2ms);
+
+  endpoint.deliver(
+      {wire::Manifest{}, {.frame_bytes = 60, .began = clock.now - 4ms, .ended = clock.now}});
+  EXPECT_EQ(seen.size(), 1u);  // the program hasn't taken it
+  clock.now += 5ms;
+  ASSERT_TRUE(endpoint.receive());
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[1].name, "manifest");
+  EXPECT_FALSE(seen[1].times.sent);
+  EXPECT_EQ(seen[1].times.bytes, 60u);
+  EXPECT_EQ(seen[1].times.ended - seen[1].times.began, 4ms);
+  EXPECT_EQ(seen[1].times.queueing, 5ms);
+
+  endpoint.queue_heartbeat();
+  const auto heartbeat = endpoint.next_to_send(wire::Lane::control);
+  endpoint.written(*heartbeat, 30, clock.now);
+  EXPECT_EQ(seen.size(), 2u);
+  endpoint.watch(nullptr);
+  endpoint.deliver({wire::Manifest{}, {.frame_bytes = 60, .began = clock.now, .ended = clock.now}});
+  ASSERT_TRUE(endpoint.receive());
+  EXPECT_EQ(seen.size(), 2u);
 }
 
 }  // namespace
