@@ -20,10 +20,10 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test bench presubmit everything packages venv model FORCE
+.PHONY: help demo build test test-wan bench presubmit everything packages venv model FORCE
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build venv ## fine-tune a real model across two processes (examples/icd10)
 	$(PYTHON) examples/icd10/run.py
@@ -33,6 +33,10 @@ build: $(BUILD)/.configured ## compile build/bin/hairpin
 
 test: everything model ## compile everything and run all tests
 	ctest --test-dir $(BUILD) --output-on-failure -j 2
+
+test-wan: $(BUILD)/.configured venv ## what needs an emulated network: root and /dev/net/tun (docs/wan.md)
+	cmake --build $(BUILD) -j $(JOBS) --target hairpin make_tiny wanem link_probe
+	@$(PYTHON) tests/wan/all.py
 
 bench: build model ## speed and memory: beside transformers, and what parallelism costs
 	$(PYTHON) benchmarks/run.py

@@ -59,7 +59,11 @@ class Wan:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        ready = self._answer("ready")
+        try:
+            ready = self._answer("ready")
+        except WanError:
+            self.close()
+            raise
         self.edge, self.cloud = (ready[site]["address"] for site in ("edge", "cloud"))
         self._namespaces = {site: ready[site]["namespace"] for site in ("edge", "cloud")}
         # False where the emulator may not go before other programs: then it is late on a busy machine.
