@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hairpin/schedule/costs.h"
+#include "hairpin/schedule/measured.h"
 #include "hairpin/schedule/replay.h"
 #include "hairpin/schedule/schedule.h"
 
@@ -29,10 +30,15 @@ struct Timeline {
   std::string title;
   std::vector<Lane> lanes;
   double end = 0;
+  std::string unit;       // of all times, then shown as whole numbers; empty: any
+  bool measured = false;  // there is no slack and no critical path
 };
 
 // A lane for each rank, and one for each direction of the link that anything crosses. TIMED is
 // SCHEDULE's replay at COSTS.
 Timeline timeline_of(const Schedule& schedule, const Costs& costs, const Replay& timed);
+
+// The same lanes for a step as it was; those of ranks without a trace are empty.
+Timeline timeline_of(const Schedule& schedule, const MeasuredStep& step);
 
 }  // namespace hairpin::schedule
