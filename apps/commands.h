@@ -11,6 +11,7 @@
 #include "hairpin/hf/split.h"
 #include "hairpin/schedule/command.h"
 #include "hairpin/schedule/compare.h"
+#include "hairpin/schedule/run_report.h"
 #include "hairpin/train/evaluate.h"
 #include "hairpin/train/generate.h"
 
@@ -62,12 +63,17 @@ struct AuditLogOptions {
 };
 Result<void> audit_log(const AuditLogOptions& options);
 
-// hairpin schedule show, hairpin schedule simulate, hairpin schedule compare
+// hairpin schedule show, hairpin schedule simulate, hairpin schedule compare, hairpin schedule
+// report
 struct ScheduleSimulateOptions : schedule::SimulateOptions {
   std::filesystem::path svg, trace;  // files to write, if not empty
+};
+struct ScheduleReportOptions : schedule::ReportOptions {
+  std::filesystem::path svg, trace;
 };
 Result<void> schedule_show(const schedule::ShowOptions& options);
 Result<void> schedule_simulate(const ScheduleSimulateOptions& options);
 Result<void> schedule_compare(const schedule::CompareOptions& options);
+Result<void> schedule_report(const ScheduleReportOptions& options);
 
 }  // namespace hairpin::apps

@@ -177,8 +177,19 @@ void add_time_options(CLI::App& app, schedule::TimeOptions& options) {
 
 constexpr const char* kKinds = "gpipe, 1f1b, zb-h1, hairpin-1f1b or hairpin-adaptive";
 
+void add_schedule_report(CLI::App& group, Command& chosen) {
+  const auto [report, reported] =
+      add_command(group, chosen, "report", "Show a step of a traced run beside its simulation",
+                  &schedule_report);
+  report->add_option("run", reported->run, "The run's output directory")->required();
+  report->add_option("--step", reported->step, "Which step; default: the last one traced");
+  report->add_flag("--json", reported->json, "Print JSON");
+  report->add_option("--svg", reported->svg, "Draw both as FILE.svg or FILE.html");
+  report->add_option("--trace", reported->trace, "Write both as a Chrome trace");
+}
+
 void add_schedule(CLI::App& root, Command& chosen) {
-  auto& group = add_group(root, "schedule", "Look at pipeline schedules without running one");
+  auto& group = add_group(root, "schedule", "Look at pipeline schedules, of a run or without one");
 
   const auto [show, shown] =
       add_command(group, chosen, "show", "Print each rank's ops in order", &schedule_show);
@@ -202,6 +213,8 @@ void add_schedule(CLI::App& root, Command& chosen) {
   add_layout_options(*compare, compared->generate);
   add_time_options(*compare, compared->times);
   compare->add_flag("--json", compared->json, "Print JSON");
+
+  add_schedule_report(group, chosen);
 }
 
 void add_commands(CLI::App& root, Command& chosen) {

@@ -14,6 +14,19 @@ Result<void> print(const Result<std::string>& text) {
   return {};
 }
 
+// One timeline or several, into those of the files that have a name.
+template <class Timelines>
+Result<void> draw(const Timelines& timelines, const std::filesystem::path& svg,
+                  const std::filesystem::path& trace) {
+  const bool page = svg.extension() == ".html";
+  if (!svg.empty())
+    HAIRPIN_CHECK_OK(write_file_atomic(
+        svg, as_byte_span(page ? schedule::html_of(timelines) : schedule::svg_of(timelines))));
+  if (!trace.empty())
+    HAIRPIN_CHECK_OK(write_file_atomic(trace, as_byte_span(schedule::trace_of(timelines))));
+  return {};
+}
+
 }  // namespace
 
 Result<void> schedule_show(const schedule::ShowOptions& options) {
@@ -24,16 +37,16 @@ Result<void> schedule_simulate(const ScheduleSimulateOptions& options) {
   HAIRPIN_TRY(const auto text, schedule::simulate_report(options));
   if (!options.svg.empty() || !options.trace.empty()) {
     HAIRPIN_TRY(const auto timeline, schedule::simulate_timeline(options));
-    const bool page = options.svg.extension() == ".html";
-    if (!options.svg.empty())
-      HAIRPIN_CHECK_OK(write_file_atomic(
-          options.svg,
-          as_byte_span(page ? schedule::html_of(timeline) : schedule::svg_of(timeline))));
-    if (!options.trace.empty())
-      HAIRPIN_CHECK_OK(
-          write_file_atomic(options.trace, as_byte_span(schedule::trace_of(timeline))));
+    HAIRPIN_CHECK_OK(draw(timeline, options.svg, options.trace));
   }
   fmt::print("{}", text);
+  return {};
+}
+
+Result<void> schedule_report(const ScheduleReportOptions& options) {
+  HAIRPIN_TRY(const auto report, schedule::run_report(options));
+  HAIRPIN_CHECK_OK(draw(report.timelines, options.svg, options.trace));
+  fmt::print("{}", report.text);
   return {};
 }
 
