@@ -11,8 +11,8 @@
 namespace hairpin::wan {
 namespace {
 
-// What a tensor's frame and its fragment's header have beside the payload, and TCP, IP and TLS
-// about as much again for each 9000 bytes: docs/protocol.md.
+// Of a tensor's message beside its payload: the frame's header, its own, and a fragment's
+// (docs/protocol.md). What TLS and TCP add is less than 1 % and not counted.
 constexpr std::int64_t kHeaderBytes = 32 + 24 + 44;
 
 Result<schedule::TransferTimes> transfers(const SyntheticOptions& options, std::int64_t bandwidth) {
@@ -23,7 +23,8 @@ Result<schedule::TransferTimes> transfers(const SyntheticOptions& options, std::
   return schedule::TransferTimes{time, time};
 }
 
-Result<schedule::Times> times_of(const SyntheticOptions& options, const schedule::Schedule& layout) {
+Result<schedule::Times> times_of(const SyntheticOptions& options,
+                                 const schedule::Schedule& layout) {
   schedule::Times times;
   const auto units = schedule::unit_costs(layout);
   for (const double forward : units.forward)

@@ -28,8 +28,8 @@ struct SyntheticOptions {
 
   // The link as the schedule is made for it and the simulator takes it; the run itself goes over
   // whatever link there is.
-  std::chrono::microseconds latency{0};                  // one way
-  std::int64_t up_bandwidth = 0, down_bandwidth = 0;     // bytes a second; 0: transfers take no time
+  std::chrono::microseconds latency{0};               // one way
+  std::int64_t up_bandwidth = 0, down_bandwidth = 0;  // bytes a second; 0: transfers take no time
 
   std::int64_t tokens = 16, hidden = 64;  // of a microbatch
   wire::Codec codec = wire::Codec::fp32;  // of both kinds, both ways

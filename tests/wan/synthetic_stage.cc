@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/mean.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <sys/prctl.h>
 
@@ -72,8 +74,9 @@ Tensor SyntheticStage::forward(int key, const Tensor& x,
     expect(x, tokens, options_.hidden, synthetic_activation(key, options_.stage - 1));
   flights_[key] = {x, tokens};
   peak_in_flight_ = std::max(peak_in_flight_, flights_.size());
-  if (is_last()) return at::scalar_tensor(x.mean().item<float>() * 2.0, at::kDouble);
-  return is_first() ? filled(tokens, options_.hidden, synthetic_activation(key, 0)) : x * 2.0;
+  if (is_last()) return at::scalar_tensor(at::mean(x).item<float>() * 2.0, at::kDouble);
+  return is_first() ? filled(tokens, options_.hidden, synthetic_activation(key, 0))
+                    : at::mul(x, 2.0);
 }
 
 // Ends the microbatch's flight; the gradient of its input.
@@ -91,7 +94,7 @@ Tensor SyntheticStage::land(int key, const Tensor& gradient) {
   flights_.erase(found);
   last_backward_ = key;
   if (is_first()) return {};
-  if (!is_last()) return gradient * 2.0;
+  if (!is_last()) return at::mul(gradient, 2.0);
   return filled(tokens, options_.hidden,
                 synthetic_gradient(key, options_.stage - 1, options_.num_stages));
 }
