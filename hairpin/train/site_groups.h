@@ -22,6 +22,9 @@ class SiteGroups {
   // on the rank's thread, or on that of the rank's communication on an axis.
   SiteGroups(const Setup& setup, metrics::Trace* trace);
 
+  // How many of a trace's thread numbers, from 0 on, ranks and their communication take.
+  static int num_trace_threads(const mesh::Mesh& mesh) { return 3 * mesh.num_ranks(); }
+
   collective::LocalWorld& world() { return world_; }
   const collective::LocalWorld& world() const { return world_; }
   parallel::TensorParallel tensor_parallel(int rank) const;
