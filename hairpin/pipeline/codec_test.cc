@@ -51,6 +51,15 @@ TEST(Codec, Bf16HasLibTorchsBitsButForNan) {
   EXPECT_EQ(encode(tensor, Codec::bf16), to_bytes(tensor, DType::bf16));
 }
 
+TEST(Codec, SharesOfRowsAreEncodedAsTheWholeOfThem) {
+  const Tensor whole = at::randn({5, 67});
+  const std::vector<Tensor> shares = {whole.narrow(0, 0, 2), whole.narrow(0, 2, 0),
+                                      whole.narrow(0, 2, 3)};
+  for (const auto codec : kAll) EXPECT_EQ(encode(shares, codec), encode(whole, codec));
+  EXPECT_THROW(encode(std::vector<Tensor>{whole, whole.narrow(1, 0, 3)}, Codec::fp32),
+               BrokenInvariant);
+}
+
 TEST(Codec, StridedTensorsAreEncodedRowByRow) {
   const Tensor tensor = at::randn({3, 5}).t();
   for (const auto codec : kAll) {

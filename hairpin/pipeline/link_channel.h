@@ -1,7 +1,7 @@
 // The channel of a boundary that the link crosses. One copy of a tensor crosses for all ranks of a
 // tensor-parallel group: they hold the same rows, and rank 0 sends; or, with sequence parallelism,
-// a share of the rows each, and whoever comes last sends all. What arrives is fanned out by the
-// session's thread as soon as it is there (LinkSession), ahead of the op that needs it.
+// a share of the rows each, and whoever comes last hands all to the session, whose threads encode
+// what leaves and fan out what arrives, ahead of the op that needs it.
 #pragma once
 
 #include <map>
@@ -19,8 +19,8 @@ namespace hairpin::pipeline {
 class RowGather {
  public:
   explicit RowGather(int ranks) : ranks_(ranks) {}
-  // The whole tensor for whoever adds its last share, nothing for the others.
-  std::optional<Tensor> add(const Tag& tag, int rank, Tensor rows);
+  // All shares, by rank, for whoever adds the last one; nothing for the others.
+  std::optional<std::vector<Tensor>> add(const Tag& tag, int rank, Tensor rows);
 
  private:
   const int ranks_;

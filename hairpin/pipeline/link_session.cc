@@ -2,10 +2,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
+#include <array>
 #include <variant>
 
 #include "hairpin/mesh/share.h"
 #include "hairpin/pipeline/codec.h"
+#include "hairpin/tensor/convert.h"
+#include "hairpin/wire/frame.h"
 
 namespace hairpin::pipeline {
 namespace {
@@ -13,11 +17,6 @@ namespace {
 using wire::Message;
 
 constexpr std::size_t kMaxControl = 8;  // messages about weights received and not yet taken
-
-Tag tag_of(const wire::TensorMessage& message) {
-  return {message.kind, message.boundary, message.domain, message.step,
-          static_cast<int>(message.microbatch)};
-}
 
 // For whoever still waits when the peer's goodbye has come.
 Error ended_early() { return {ErrorKind::peer, "the peer ended the run before this side did"}; }
@@ -27,12 +26,25 @@ tl::unexpected<Error> peer_error(fmt::format_string<Args...> format, Args&&... a
   return fail(ErrorKind::peer, format, std::forward<Args>(args)...);
 }
 
+// A share of rows is a copy, so that no rank's memory holds on to the others' rows. A plain one:
+// LibTorch's might start an OpenMP team beside the ranks'.
+Tensor copy_rows(const Tensor& tensor, mesh::Range rows) {
+  const auto columns = tensor.size(1);
+  Tensor copy = empty_fp32(std::array{rows.count, columns});
+  const auto from = fp32_span(tensor).subspan(static_cast<std::size_t>(rows.begin * columns),
+                                              static_cast<std::size_t>(rows.count * columns));
+  std::ranges::copy(from, fp32_span(copy).begin());
+  return copy;
+}
+
 }  // namespace
 
 LinkSession::LinkSession(link::Link& link, Mailbox& mailbox, SessionOptions options)
     : link_(link),
       mailbox_(mailbox),
       options_(std::move(options)),
+      encoder_([this](wire::TensorMessage message) { return link_.send(std::move(message)); },
+               [this](Error error) { fail(std::move(error)); }, options_.meter),
       receiver_([this] { receive_loop(); }) {}
 
 LinkSession::~LinkSession() {
@@ -69,6 +81,9 @@ Result<void> LinkSession::route(Message message) {
   if (auto* scalars = std::get_if<wire::StepScalars>(&message)) {
     if (scalars_.size() >= 2) return peer_error("the peer is steps ahead with its scalars");
     scalars_.push_back(std::move(*scalars));
+  } else if (auto* times = std::get_if<wire::StepTimes>(&message)) {
+    if (times_.size() >= 2) return peer_error("the peer is steps ahead with its times");
+    times_.push_back(std::move(*times));
   } else if (auto* manifest = std::get_if<wire::Manifest>(&message); manifest && !edge) {
     if (manifests_.size() >= 2) return peer_error("the peer is steps ahead with its manifests");
     manifests_.push_back(std::move(*manifest));
@@ -114,14 +129,12 @@ Result<void> LinkSession::accept_tensor(const wire::TensorMessage& message) {
   return {};
 }
 
-// A share of rows is a copy, so that no rank's memory holds on to the others' rows.
 bool LinkSession::fan_out(Tag tag, const Tensor& tensor) {
   const int ranks = options_.tensor_parallel;
   for (tag.tp = 0; tag.tp < ranks; ++tag.tp) {
     const auto rows = mesh::share(tensor.size(0), ranks, tag.tp);
     const bool scatter = options_.sequence_parallel && ranks > 1;
-    if (!mailbox_.put(tag, scatter ? tensor.narrow(0, rows.begin, rows.count).clone() : tensor))
-      return false;
+    if (!mailbox_.put(tag, scatter ? copy_rows(tensor, rows) : tensor)) return false;
   }
   return true;
 }
@@ -142,11 +155,18 @@ Result<void> LinkSession::send(Message message) {
     const std::lock_guard lock(mutex_);
     weights_asked_ = true;
   }
+  if (wire::lane_of(message) == wire::Lane::bulk) HAIRPIN_CHECK_OK(encoder_.flush());
   return link_.send(std::move(message));
+}
+
+Result<void> LinkSession::flush() {
+  HAIRPIN_CHECK_OK(encoder_.flush());
+  return link_.flush();
 }
 
 Result<wire::Manifest> LinkSession::next_manifest() { return pop(manifests_); }
 Result<wire::StepScalars> LinkSession::next_scalars() { return pop(scalars_); }
+Result<wire::StepTimes> LinkSession::next_times() { return pop(times_); }
 Result<Message> LinkSession::next_control() { return pop(control_); }
 
 void LinkSession::fail(Error error) {
@@ -157,22 +177,23 @@ void LinkSession::fail(Error error) {
   }
   changed_.notify_all();
   mailbox_.fail(error);
+  encoder_.fail(error);
   link_.fail(std::move(error));
 }
 
-Result<void> LinkSession::send_tensor(const Tag& tag, const Tensor& tensor) {
-  const auto codec = options_.codecs.of(tag.kind, options_.role);
+Result<void> LinkSession::send_tensor(const Tag& tag, std::vector<Tensor> shares) {
+  std::int64_t tokens = 0;
+  for (const auto& share : shares) tokens += share.size(0);
   wire::TensorMessage message;
   message.kind = tag.kind;
-  message.codec = codec;
+  message.codec = options_.codecs.of(tag.kind, options_.role);
   message.boundary = static_cast<std::uint16_t>(tag.boundary);
   message.domain = static_cast<std::uint16_t>(tag.domain);
   message.step = static_cast<std::uint32_t>(tag.step);
   message.microbatch = static_cast<std::uint32_t>(tag.microbatch);
-  message.shape = {static_cast<std::uint32_t>(tensor.size(0)),
-                   static_cast<std::uint32_t>(tensor.size(1))};
-  message.payload = encode(tensor, codec);
-  return send(std::move(message));
+  message.shape = {static_cast<std::uint32_t>(tokens),
+                   static_cast<std::uint32_t>(shares.front().size(1))};
+  return encoder_.put(std::move(message), std::move(shares));
 }
 
 }  // namespace hairpin::pipeline

@@ -1,8 +1,8 @@
 // A site's side of the link while training: receives ahead on a thread of its own, proves what
-// arrives, and sorts it to where it is waited for. Once anything is wrong, everything that waits
-// here ends with that one error, and the peer is told. Messages other than tensors that arrived
-// before are still given out: after a step's scalars both sites come to the same end of the step by
-// themselves, even where the peer comes to it first and says so.
+// arrives, and sorts it to where it is waited for; encodes what leaves on another. Once anything is
+// wrong, everything that waits here ends with that one error, and the peer is told. Messages other
+// than tensors that arrived before are still given out: after a step's scalars both sites come to
+// the same end of the step by themselves, even where the peer comes to it first and says so.
 #pragma once
 
 #include <condition_variable>
@@ -13,10 +13,12 @@
 #include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "hairpin/base/result.h"
 #include "hairpin/codec/choice.h"
 #include "hairpin/link/link.h"
+#include "hairpin/pipeline/encoder.h"
 #include "hairpin/pipeline/mailbox.h"
 #include "hairpin/tensor/memory_meter.h"
 #include "hairpin/wire/message.h"
@@ -40,9 +42,8 @@ struct SessionOptions {
   // a microbatch has one such tensor under way on a site, so that the schedule's in-flight peak
   // bounds both together.
   std::size_t max_waiting = 0;
-  // What tensors are charged to that come from the peer, or are put together for it: the site's
-  // rank 0, which stands for the link, whatever ranks they are for. Outlives the session; null:
-  // they are not counted.
+  // What tensors are charged to that come from the peer: the site's rank 0, which stands for the
+  // link, whatever ranks they are for. Outlives the session; null: they are not counted.
   MemoryMeter* meter = nullptr;
 };
 
@@ -52,15 +53,21 @@ class LinkSession {
   // `link` has passed the handshake; it and `mailbox` must outlive the session. `mailbox` receives
   // the peer's tensors and shares the session's end.
   LinkSession(link::Link& link, Mailbox& mailbox, SessionOptions options);
-  ~LinkSession();  // ends the receiving thread, failing the link if it is still open
+  ~LinkSession();  // ends both threads, failing the link if it is still open
 
+  // Bulk (wire/frame.h) leaves after all tensors that were sent before it; control doesn't wait.
   Result<void> send(wire::Message message);
-  // `tensor` [tokens, hidden], encoded by the caller's thread.
-  Result<void> send_tensor(const Tag& tag, const Tensor& tensor);
+  // `shares`, one after the other, are the rows of the tensor [tokens, hidden]; nobody may write to
+  // them any more. Returns at once: it is encoded on a thread of the session (encoder.h). What goes
+  // wrong there ends the session.
+  Result<void> send_tensor(const Tag& tag, std::vector<Tensor> shares);
+  // Waits until all that was sent has been handed to the transport (or the link has failed).
+  Result<void> flush();
 
   // Each waits for the next message of its kind.
   Result<wire::Manifest> next_manifest();
   Result<wire::StepScalars> next_scalars();
+  Result<wire::StepTimes> next_times();
   // WeightsRequest, WeightsManifest, WeightsChunk or Goodbye.
   Result<wire::Message> next_control();
 
@@ -85,11 +92,13 @@ class LinkSession {
   std::condition_variable changed_;
   std::deque<wire::Manifest> manifests_;
   std::deque<wire::StepScalars> scalars_;
+  std::deque<wire::StepTimes> times_;
   std::deque<wire::Message> control_;
   std::optional<Error> error_;
   bool weights_asked_ = false;  // by this side: what comes now are weights
   bool closed_ = false;         // the peer said goodbye
-  std::jthread receiver_;       // last: it uses all of the above
+  Encoder encoder_;             // its thread uses all of the above
+  std::jthread receiver_;       // and so does this, and the encoder
 };
 
 }  // namespace hairpin::pipeline

@@ -10,6 +10,7 @@
 #include "hairpin/link/memory_link.h"
 #include "hairpin/pipeline/codec.h"
 #include "hairpin/pipeline/link_channel.h"
+#include "hairpin/wire/tensor_size.h"
 
 namespace hairpin::pipeline {
 namespace {
@@ -145,7 +146,7 @@ TEST_F(ScatteredSession, SharesOfRowsAreChargedToTheLinkAndTheWholeIsLetGo) {
   EXPECT_EQ(charged(), 0);
 }
 
-TEST_F(ScatteredSession, WhatIsPutTogetherForThePeerIsChargedToTheLink) {
+TEST_F(ScatteredSession, SharesAreSentAsOneTensorAndNeverPutTogether) {
   collective::LocalWorld world;
   const auto groups = world.make_group(3, "tp");
   RowGather gather(3);
@@ -155,8 +156,83 @@ TEST_F(ScatteredSession, WhatIsPutTogetherForThePeerIsChargedToTheLink) {
   }
   const auto sent = std::get<wire::TensorMessage>(peer_->receive().value());
   EXPECT_EQ(sent.payload, encode(at::ones({6, kHidden}), wire::Codec::fp32));
-  EXPECT_EQ(meter_.peak_of_each()[MemoryUse::link], 6 * kHidden * 4);
-  EXPECT_EQ(charged(), 0);
+  EXPECT_EQ(sent.shape, (std::array<std::uint32_t, 2>{6, kHidden}));
+  EXPECT_EQ(meter_.peak_of_each()[MemoryUse::link], 0);
+}
+
+// What is long in encoding is not overtaken by what has only to be sent.
+TEST_F(Session, BulkLeavesAfterTheTensorsThatWereSentBeforeIt) {
+  peer_->set_max_frame_bytes(17'000'000);
+  ASSERT_TRUE(session_->send_tensor({TensorKind::gradient, 1}, {at::ones({4000, 1000})}));
+  ASSERT_TRUE(session_->send(wire::Goodbye{}));
+  EXPECT_TRUE(std::holds_alternative<wire::TensorMessage>(peer_->receive().value()));
+  EXPECT_TRUE(std::holds_alternative<wire::Goodbye>(peer_->receive().value()));
+}
+
+TEST_F(Session, AFlushWaitsForTensors) {
+  peer_->set_max_frame_bytes(17'000'000);
+  ASSERT_TRUE(session_->send_tensor({TensorKind::gradient, 1}, {at::ones({4000, 1000})}));
+  ASSERT_TRUE(session_->flush());
+  EXPECT_EQ(own_->sent().messages, 1u);
+}
+
+TEST_F(Session, ATensorThatCannotBeEncodedEndsAll) {
+  ASSERT_TRUE(session_->send_tensor({TensorKind::gradient, 1}, {at::ones({2, 4}), at::ones({4})}));
+  const auto error = mailbox_.take({}).error();
+  EXPECT_EQ(error.kind, ErrorKind::internal);
+  EXPECT_THAT(
+      error.message,
+      HasSubstr("the gradient of step 0, microbatch 0, domain 0, boundary 1 could not be sent: "));
+  EXPECT_FALSE(session_->send_tensor({TensorKind::gradient, 1}, {at::ones({2, 4})}));
+  EXPECT_THAT(peer_->receive().error().message, HasSubstr("refused"));
+}
+
+// Every kind and direction has its own; what the peer sends is held to that.
+class Codecs : public testing::Test {
+ protected:
+  static constexpr codec::Choice kCodecs{.activation_up = wire::Codec::int4,
+                                         .gradient_up = wire::Codec::int8,
+                                         .activation_down = wire::Codec::bf16,
+                                         .gradient_down = wire::Codec::fp32};
+  static SessionOptions options(wire::Role role) {
+    return {.role = role,
+            .codecs = kCodecs,
+            .expected = {{TensorKind::activation, 1}, {TensorKind::gradient, 1}},
+            .microbatches = 8,
+            .hidden = kHidden,
+            .max_tokens = kMaxTokens,
+            .max_waiting = 4};
+  }
+  link::MemoryPair pair_ = link::make_memory_pair();
+  Mailbox at_edge_, at_cloud_;
+};
+
+TEST_F(Codecs, TensorsCrossInTheOneOfTheirKindAndDirection) {
+  LinkSession edge(*pair_.edge, at_edge_, options(wire::Role::edge));
+  LinkSession cloud(*pair_.cloud, at_cloud_, options(wire::Role::cloud));
+  const Tensor values = at::randn({3, kHidden});
+  const auto in_codec = [&](wire::Codec codec) {
+    return decode(encode(values, codec), codec, 3, kHidden).value();
+  };
+  for (const auto kind : {TensorKind::activation, TensorKind::gradient}) {
+    const Tag tag{kind, 1};
+    ASSERT_TRUE(edge.send_tensor(tag, {values}));
+    EXPECT_TRUE(at_cloud_.take(tag)->equal(in_codec(kCodecs.of(kind, wire::Role::edge))));
+    ASSERT_TRUE(cloud.send_tensor(tag, {values}));
+    EXPECT_TRUE(at_edge_.take(tag)->equal(in_codec(kCodecs.of(kind, wire::Role::cloud))));
+  }
+}
+
+TEST_F(Codecs, TheOneOfAnotherKindOrDirectionIsRefused) {
+  LinkSession edge(*pair_.edge, at_edge_, options(wire::Role::edge));
+  auto message = tensor(2);
+  message.step = 6;
+  message.codec = kCodecs.activation_up;
+  message.payload.resize(3 * wire::row_bytes(message.codec, kHidden));
+  ASSERT_TRUE(pair_.cloud->send(message));
+  EXPECT_EQ(at_edge_.take({}).error().message,
+            "the peer sent the activation of step 6, microbatch 2, domain 0, boundary 1 of F32 in "
+            "int4, the contract says F32 in bf16");
 }
 
 TEST_F(Session, ScalarsThatCameBeforeThePeerGaveUpAreStillThere) {

@@ -4,6 +4,11 @@
 
 namespace hairpin::pipeline {
 
+Tag tag_of(const wire::TensorMessage& message) {
+  return {message.kind, message.boundary, message.domain, message.step,
+          static_cast<int>(message.microbatch)};
+}
+
 std::string tag_text(const Tag& tag) {
   return fmt::format("{} of step {}, microbatch {}, domain {}, boundary {}",
                      tag.kind == wire::TensorKind::activation ? "activation" : "gradient", tag.step,

@@ -26,6 +26,7 @@ struct Tag {
   int tp = 0;  // the tensor-parallel rank it is for
   auto operator<=>(const Tag&) const = default;
 };
+Tag tag_of(const wire::TensorMessage& message);
 std::string tag_text(const Tag& tag);  // "activation of step 3, microbatch 2, boundary 0"
 
 // Thread-safe.

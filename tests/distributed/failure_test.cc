@@ -21,7 +21,8 @@ using testing::MatchesRegex;
 constexpr std::int32_t kNoWord = 90210;  // outside the vocabulary
 constexpr auto kSoon = std::chrono::seconds(10);
 
-// A link whose end throws on the thread that sends the first tensor it is told to look for.
+// A link whose end throws on the session's thread that sends the first tensor it is told to look
+// for.
 class ThrowingLink : public link::Link {
  public:
   using Wanted = std::function<bool(const wire::TensorMessage&)>;
@@ -149,18 +150,20 @@ TEST_F(Split, OfTheEdgeEndsTheCloudWhichLearnsNothingOfTheSample) {
   expect_error(end.cloud, ErrorKind::peer, kEdgeStopped);
 }
 
-TEST_F(Split, OfTheCloudEndsTheEdge) {
+TEST_F(Split, OfTheCloudsSendingEndsTheEdge) {
   const auto end = run(never, [](const wire::TensorMessage& tensor) {
     return tensor.kind == wire::TensorKind::activation && tensor.step == 1 && tensor.domain == 1 &&
            tensor.microbatch == 2;
   });
-  expect_error(end.cloud, ErrorKind::internal,
-               "cloud rank pp 1, dp 1, tp 0: step 2, F3.1: out of luck");
+  expect_error(
+      end.cloud, ErrorKind::internal,
+      "cloud rank .*: the activation of step 1, microbatch 2, domain 1, boundary 2 could not be "
+      "sent: out of luck");
   expect_error(end.edge, ErrorKind::peer, kCloudStopped);
 }
 
-// What is sent last of a tensor's rows fails, while its neighbour has gone on.
-TEST_F(Split, OfASequenceParallelRankEndsBothSites) {
+// The ranks whose rows it is have gone on.
+TEST_F(Split, OfSendingASequenceParallelTensorEndsBothSites) {
   job_.edge.sequence_parallel = job_.cloud.sequence_parallel = true;
   const auto end = run(
       [](const wire::TensorMessage& tensor) {
@@ -168,8 +171,10 @@ TEST_F(Split, OfASequenceParallelRankEndsBothSites) {
                tensor.domain == 0 && tensor.microbatch == 1;
       },
       never);
-  expect_error(end.edge, ErrorKind::internal,
-               "edge rank pp 0, dp 0, tp [01]: step 2, BS2.0: out of luck");
+  expect_error(
+      end.edge, ErrorKind::internal,
+      "edge rank .*: the gradient of step 1, microbatch 1, domain 0, boundary 2 could not be "
+      "sent: out of luck");
   expect_error(end.cloud, ErrorKind::peer, kEdgeStopped);
 }
 

@@ -71,19 +71,19 @@ struct Expected {
   }
 };
 
-// The gradients that a stage has made and the stage before, on another rank of the site, has yet
-// to use: from none to as many as that one has more in flight.
-std::int64_t most_waiting(const train::Setup& setup, int stage, const std::vector<int>& in_flight) {
-  const bool edge_before = setup.part == Part::cloud && stage == 1;
-  if (setup.part == Part::edge || stage == 0 || edge_before) return 0;
+// The gradients that a stage has made and that the stage before, on another rank of the site, has
+// yet to use, or the link's encoder to encode: from none to as many as that stage has more in
+// flight.
+std::int64_t most_waiting(int stage, const std::vector<int>& in_flight) {
+  if (stage == 0) return 0;
   const auto index = static_cast<std::size_t>(stage);
   return in_flight[index - 1] - in_flight[index];
 }
 
 // A microbatch in flight at the edge has two tensors from the other site at most; with sequence
-// parallelism one is cut and one put together at a time.
+// parallelism one is cut at a time.
 std::int64_t most_of_link(const train::Setup& setup) {
-  std::int64_t tensors = setup.site().sequence_parallel ? 2 : 0;
+  std::int64_t tensors = setup.site().sequence_parallel ? 1 : 0;
   const auto in_flight = schedule::peak_in_flight(setup.schedule).rank;
   for (int rank = 0; rank < setup.schedule.edge_ranks; ++rank)
     tensors += 2 * in_flight[static_cast<std::size_t>(rank)];
@@ -110,8 +110,7 @@ Expected expected(const train::Setup& setup, int rank) {
       saved += in_flight[index] * arch::saved_bytes(a, kind, microbatch.tokens, tp);
       working = std::max(working, arch::working_bytes(a, kind, microbatch, tp));
     }
-    waiting +=
-        most_waiting(setup, stage, in_flight) * arch::stage_tensor_bytes(a, microbatch.tokens, tp);
+    waiting += most_waiting(stage, in_flight) * arch::stage_tensor_bytes(a, microbatch.tokens, tp);
   }
   const auto most =
       saved + waiting + working + arch::rotary_table_bytes(a, setup.job.data.sequence_length);
