@@ -48,21 +48,55 @@ std::vector<SavedTensor> saved_by_layer(const Slice& n, std::int64_t tokens, std
           {"output", floats(own_rows * n.hidden)}};
 }
 
-std::int64_t working_of_layer(const Architecture& a, const MicrobatchSize& m,
-                              const TensorParallelRank& tp) {
-  const Slice n(a, tp);
-  const auto whole = m.tokens * n.hidden, inner = m.tokens * n.inner, fused = m.tokens * n.fused;
-  const auto own = rows(m.tokens, tp) * n.hidden;
+// The sizes of a layer's tensors for one microbatch, in elements.
+struct LayerSizes {
+  std::int64_t whole, own, inner, fused, queries;  // own: this rank's rows of the hidden size
+
+  LayerSizes(const Slice& n, const MicrobatchSize& m, const TensorParallelRank& tp)
+      : whole(m.tokens * n.hidden),
+        own(rows(m.tokens, tp) * n.hidden),
+        inner(m.tokens * n.inner),
+        fused(m.tokens * n.fused),
+        queries(m.tokens * n.queries) {}
+};
+
+// The gradients of q, k and v, and then those of their projection, or a block's probabilities,
+// their gradients, and those of its output and its queries.
+std::int64_t of_attention(const Architecture& a, const Slice& n, const MicrobatchSize& m) {
+  const auto fused = m.tokens * n.fused;
   const auto block = std::min(kQueryBlock, m.longest_sample);
   const auto scores = n.queries / a.head_dim * block * m.longest_sample;
-  const auto of_down = 3 * inner;       // gradients of SwiGLU's output, gate and up
-  const auto of_gate_up = whole + own;  // of the norm's output and input, or that output
-  // The gradients of q, k and v, and then those of their projection, or a block's probabilities,
-  // their gradients, and those of its output and its queries. What the MLP kept is gone by then.
-  const auto of_attention = fused + std::max(fused, 2 * (scores + block * n.queries)) - 2 * inner -
-                            (scattered(tp) ? own : 0);
-  const auto forward = scattered(tp) ? inner + whole : inner;  // SwiGLU's output, partial sums
-  return kFloat * std::max({of_down, of_gate_up, of_attention, forward});
+  return fused + std::max(fused, 2 * (scores + block * n.queries));
+}
+
+std::int64_t forward_of_layer(const Architecture& a, const MicrobatchSize& m,
+                              const TensorParallelRank& tp) {
+  const LayerSizes n(Slice(a, tp), m, tp);
+  return kFloat * (scattered(tp) ? n.inner + n.whole : n.inner);  // SwiGLU's output, partial sums
+}
+
+std::int64_t working_of_layer(const Architecture& a, const MicrobatchSize& m,
+                              const TensorParallelRank& tp) {
+  const Slice slice(a, tp);
+  const LayerSizes n(slice, m, tp);
+  const auto of_down = 3 * n.inner;         // gradients of SwiGLU's output, gate and up
+  const auto of_gate_up = n.whole + n.own;  // of the norm's output and input, or that output
+  // What the MLP kept is gone by then.
+  const auto attention = of_attention(a, slice, m) - 2 * n.inner - (scattered(tp) ? n.own : 0);
+  return std::max(kFloat * std::max({of_down, of_gate_up, attention}), forward_of_layer(a, m, tp));
+}
+
+// As above with nothing pending let go: SwiGLU's output and the gradients of gate and up, of the
+// layer's output and of the middle, and without sequence parallelism the norms' outputs.
+std::int64_t input_gradient_of_layer(const Architecture& a, const MicrobatchSize& m,
+                                     const TensorParallelRank& tp) {
+  const Slice slice(a, tp);
+  const LayerSizes n(slice, m, tp);
+  const auto of_down = n.own + 4 * n.inner;
+  const auto attention = n.inner + n.own + n.queries + of_attention(a, slice, m);
+  const auto of_qkv = n.inner + n.own + n.own + n.whole;
+  if (scattered(tp)) return kFloat * std::max({of_down, attention, of_qkv});
+  return kFloat * std::max({of_down, attention + n.own, of_qkv + 2 * n.own});
 }
 
 // The head computes its input's gradient in forward.
@@ -95,6 +129,12 @@ std::int64_t bucket_elements(const Architecture& a, Kind segment, bool holds_tab
   return 2 * padded(n.hidden) + qkv + output + mlp;
 }
 
+std::int64_t sum(const std::vector<SavedTensor>& tensors) {
+  std::int64_t bytes = 0;
+  for (const auto& tensor : tensors) bytes += tensor.bytes;
+  return bytes;
+}
+
 std::int64_t owned_elements(std::int64_t total, const Replicas& of) {
   if (of.zero == 0) return total;
   return mesh::share(total / kAlignment, of.replicas, of.replica).count * kAlignment;
@@ -115,9 +155,30 @@ std::vector<SavedTensor> saved_tensors(const Architecture& a, Kind segment, std:
 
 std::int64_t saved_bytes(const Architecture& a, Kind segment, std::int64_t tokens,
                          const TensorParallelRank& tp) {
-  std::int64_t bytes = 0;
-  for (const auto& tensor : saved_tensors(a, segment, tokens, tp)) bytes += tensor.bytes;
-  return bytes;
+  return sum(saved_tensors(a, segment, tokens, tp));
+}
+
+// The factors of each matrix product; the head's gradients are made in its forward, the embedding's
+// and those of norms and biases at once.
+std::vector<SavedTensor> pending_tensors(const Architecture& a, Kind segment, std::int64_t tokens,
+                                         const TensorParallelRank& tp) {
+  if (segment != Kind::layer) return {};
+  const Slice n(a, tp);
+  const auto own = stage_tensor_bytes(a, tokens, tp);
+  const auto wide = [&](std::int64_t columns) { return tokens * columns * kFloat; };
+  return {{"norm's output", own},
+          {"gradient of q, k and v", wide(n.fused)},
+          {"attention's output", wide(n.queries)},
+          {"gradient of the middle", own},
+          {"second norm's output", own},
+          {"gradient of gate and up", wide(2 * n.inner)},
+          {"SwiGLU's output", wide(n.inner)},
+          {"gradient of the output", own}};
+}
+
+std::int64_t pending_bytes(const Architecture& a, Kind segment, std::int64_t tokens,
+                           const TensorParallelRank& tp) {
+  return sum(pending_tensors(a, segment, tokens, tp));
 }
 
 std::int64_t stage_tensor_bytes(const Architecture& a, std::int64_t tokens,
@@ -133,6 +194,18 @@ std::int64_t working_bytes(const Architecture& a, Kind segment, const Microbatch
     case Kind::layer: break;
   }
   return working_of_layer(a, microbatch, tp);
+}
+
+std::int64_t forward_working_bytes(const Architecture& a, Kind segment,
+                                   const MicrobatchSize& microbatch, const TensorParallelRank& tp) {
+  if (segment == Kind::layer) return forward_of_layer(a, microbatch, tp);
+  return working_bytes(a, segment, microbatch, tp);
+}
+
+std::int64_t input_gradient_working_bytes(const Architecture& a, Kind segment,
+                                          const MicrobatchSize& microbatch,
+                                          const TensorParallelRank& tp) {
+  return segment == Kind::layer ? input_gradient_of_layer(a, microbatch, tp) : 0;
 }
 
 std::int64_t rotary_table_bytes(const Architecture& a, std::int64_t positions) {

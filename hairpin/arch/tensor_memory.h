@@ -39,6 +39,15 @@ std::vector<SavedTensor> saved_tensors(const Architecture& a, SegmentSpec::Kind 
 std::int64_t saved_bytes(const Architecture& a, SegmentSpec::Kind segment, std::int64_t tokens,
                          const TensorParallelRank& tp);
 
+// A split backward (nn/gradient_sink.h): what a segment keeps of each microbatch whose weights'
+// gradients are pending, that is from its input's gradient on. Nothing of `saved_tensors` is left
+// then. The gradient of its output is in it, whoever made it: the segment after, the rank of the
+// stage after, or the link.
+std::vector<SavedTensor> pending_tensors(const Architecture& a, SegmentSpec::Kind segment,
+                                         std::int64_t tokens, const TensorParallelRank& tp);
+std::int64_t pending_bytes(const Architecture& a, SegmentSpec::Kind segment, std::int64_t tokens,
+                           const TensorParallelRank& tp);
+
 // What passes between segments and stages: a rank's rows of activations or of their gradient.
 std::int64_t stage_tensor_bytes(const Architecture& a, std::int64_t tokens,
                                 const TensorParallelRank& tp);
@@ -47,6 +56,16 @@ std::int64_t stage_tensor_bytes(const Architecture& a, std::int64_t tokens,
 // once, for the segment where it is largest.
 std::int64_t working_bytes(const Architecture& a, SegmentSpec::Kind segment,
                            const MicrobatchSize& microbatch, const TensorParallelRank& tp);
+
+// Of that, the most that its forward has.
+std::int64_t forward_working_bytes(const Architecture& a, SegmentSpec::Kind segment,
+                                   const MicrobatchSize& microbatch, const TensorParallelRank& tp);
+
+// The most that a segment's part of a split backward's input gradient has beside what it saved:
+// what becomes pending meanwhile is in it, with the gradient of its output.
+std::int64_t input_gradient_working_bytes(const Architecture& a, SegmentSpec::Kind segment,
+                                          const MicrobatchSize& microbatch,
+                                          const TensorParallelRank& tp);
 
 // The table of angles, one on each rank that computes: `positions` is the job's sequence length.
 std::int64_t rotary_table_bytes(const Architecture& a, std::int64_t positions);

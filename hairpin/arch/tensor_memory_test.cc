@@ -74,6 +74,35 @@ TEST(TensorMemory, EmbeddingAndHead) {
   EXPECT_EQ(saved_bytes(a, Kind::head, 10, {3, 0, true}), 4 * 576 * 4 + 8);
 }
 
+// The factors of the four matrix products of a layer, none twice.
+TEST(TensorMemory, PendingOfALayerOfSmolLM2) {
+  const auto floats = [](std::int64_t tokens, const TensorParallelRank& tp) {
+    return pending_bytes(smollm2(), Kind::layer, tokens, tp) / 4;
+  };
+  EXPECT_EQ(floats(1, {}), (576 + 960) + (576 + 576) + (576 + 3072) + (1536 + 576));
+  EXPECT_EQ(floats(100, {}), 100 * floats(1, {}));
+  EXPECT_EQ(floats(1, {.ranks = 3}), (576 + 320) + (192 + 576) + (576 + 1024) + (512 + 576));
+  // Five rows: two, two and one.
+  EXPECT_EQ(floats(5, {3, 2, true}),
+            (576 + 5 * 320) + (5 * 192 + 576) + (576 + 5 * 1024) + (5 * 512 + 576));
+  EXPECT_EQ(pending_bytes(smollm2(), Kind::embedding, 1, {}), 0);
+  EXPECT_EQ(pending_bytes(smollm2(), Kind::head, 1, {}), 0);
+}
+
+TEST(TensorMemory, WorkingOfASplitBackwardOfSmolLM2) {
+  const MicrobatchSize one{.tokens = 1, .trained_tokens = 1, .longest_sample = 1};
+  const auto floats = [&](const MicrobatchSize& m) {
+    return input_gradient_working_bytes(smollm2(), Kind::layer, m, {}) / 4;
+  };
+  // SwiGLU: its output's gradient, and gate's and up's, beside its output and the layer's gradient.
+  EXPECT_EQ(floats(one), 576 + 4 * 1536);
+  EXPECT_EQ(forward_working_bytes(smollm2(), Kind::layer, one, {}), 1536 * 4);
+  // Long samples: a block's scores beside what is pending by then.
+  const MicrobatchSize long_sample{.tokens = 200, .longest_sample = 200};
+  const std::int64_t scores = 9 * 128 * 200, block = 128 * 576;
+  EXPECT_EQ(floats(long_sample), 200 * (1536 + 2 * 576 + 576 + 960) + 2 * (scores + block));
+}
+
 TEST(TensorMemory, OneRankHoldsEveryElementOfTheModelOnce) {
   for (const bool tied : {false, true}) {
     auto a = even();
