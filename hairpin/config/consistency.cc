@@ -50,8 +50,13 @@ Result<void> check_schedule(const Job& job, const Document& document) {
   if (job.split && (kind == "1f1b" || kind == "zb-h1"))
     return bad_input(
         "{}: [schedule] kind = \"{}\": has no place for an edge, and this job has [split]; use "
-        "\"hairpin-1f1b\" or \"gpipe\"",
+        "\"hairpin-adaptive\", \"hairpin-1f1b\" or \"gpipe\"",
         where(document, "schedule", "kind"), kind);
+  if (job.schedule.adapt.value_or(false) && kind != "hairpin-adaptive")
+    return bad_input(
+        "{}: [schedule] adapt = true: kind = \"{}\" is pinned, it never changes its order; remove "
+        "the key or use kind = \"hairpin-adaptive\"",
+        where(document, "schedule", "adapt"), kind);
   return {};
 }
 

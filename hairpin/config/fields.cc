@@ -135,10 +135,17 @@ Fields schedule_fields() {
   return {
       bind_key(
           "schedule", "kind", &Job::schedule, &Schedule::kind,
-          one_of({"gpipe", "1f1b", "zb-h1", "hairpin-1f1b"}, {"interleaved", "hairpin-adaptive"}),
+          one_of({"gpipe", "1f1b", "zb-h1", "hairpin-1f1b", "hairpin-adaptive"}, {"interleaved"}),
           "order of the forwards and backwards of a step; default without [split]: \"1f1b\""),
       bind_key("schedule", "split_backward", &Job::schedule, &Schedule::split_backward, any<bool>(),
-               "backwards in two: the gradient that others wait for at once, the weights' later")};
+               "backwards in two: the gradient that others wait for at once, the weights' later"),
+      bind_key("schedule", "adapt", &Job::schedule, &Schedule::adapt, any<bool>(),
+               "hairpin-adaptive only: choose the order anew when times change; `false`: the one "
+               "chosen after the first steps stays; none: `true`"),
+      bind_key("schedule", "max_in_flight", &Job::schedule, &Schedule::max_in_flight,
+               between<std::int64_t>(1, kMaxCount),
+               "most microbatches that a rank holds of a stage between forward and backward: a cap "
+               "on memory; none: no cap")};
 }
 
 Fields parallel_fields(const char* table, Site Job::* site) {

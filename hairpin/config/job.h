@@ -64,8 +64,11 @@ struct Optimizer {
   bool operator==(const Optimizer&) const = default;
 };
 struct Schedule {
-  std::string kind = "hairpin-1f1b";  // default of a job without [split]: "1f1b"
-  bool split_backward = false;        // zb-h1 is so always
+  std::string kind = "hairpin-adaptive";  // default of a job without [split]: "1f1b"
+  bool split_backward = false;            // zb-h1 is so always
+  // Of hairpin-adaptive; default: true. False: the order chosen after the first steps stays.
+  std::optional<bool> adapt;
+  std::optional<std::int64_t> max_in_flight;  // microbatches, on each stage of a rank; none: no cap
   bool operator==(const Schedule&) const = default;
 };
 struct Site {

@@ -181,7 +181,8 @@ TEST(JobTest, RangesAreChecked) {
 TEST(JobTest, WordsAreChecked) {
   EXPECT_EQ(error_of(replace("hairpin-1f1b", "hairpin-1f2b")),
             "job.toml:14: [schedule] kind = \"hairpin-1f2b\": unknown; did you mean "
-            "\"hairpin-1f1b\"? It takes \"gpipe\", \"1f1b\", \"zb-h1\" or \"hairpin-1f1b\"");
+            "\"hairpin-1f1b\"? It takes \"gpipe\", \"1f1b\", \"zb-h1\", \"hairpin-1f1b\" or "
+            "\"hairpin-adaptive\"");
   EXPECT_THAT(error_of(kJob, {"optimizer.kind=lion"}),
               HasSubstr("unknown; use \"adamw\" or \"sgd\""));
   EXPECT_THAT(error_of(kJob, {"model.path=\"\""}), HasSubstr("is empty; give a path"));
@@ -197,7 +198,6 @@ TEST(JobTest, FeaturesToComeAreRefusedByName) {
                                             "cloud.release_memory=step",
                                             "train.precision=bf16",
                                             "schedule.kind=interleaved",
-                                            "schedule.kind=hairpin-adaptive",
                                             "split.vision_layers=[1, 0, 0]",
                                             "data.form=alpaca",
                                             "adapt.rank=8"};
@@ -344,6 +344,11 @@ TEST(JobTest, TablesOfTheOtherFormAreRefused) {
   EXPECT_THAT(error_of(kOneSite, {"schedule.kind=hairpin-1f1b"}),
               HasSubstr("needs an edge and at least one cloud rank"));
   EXPECT_THAT(error_of(kJob, {"schedule.kind=1f1b"}), HasSubstr("has no place for an edge"));
+  EXPECT_EQ(error_of(kJob, {"schedule.kind=gpipe", "schedule.adapt=true"}),
+            "--set schedule.adapt=true: [schedule] adapt = true: kind = \"gpipe\" is pinned, it "
+            "never changes its order; remove the key or use kind = \"hairpin-adaptive\"");
+  EXPECT_EQ(error_of(kJob, {"schedule.kind=gpipe", "schedule.adapt=false"}), "no error");
+  EXPECT_THAT(error_of(kJob, {"schedule.max_in_flight=0"}), HasSubstr("max_in_flight = 0: out of range; give 1 to"));
 }
 
 TEST(JobTest, LayersAreCountsOfAtLeastThreeStages) {

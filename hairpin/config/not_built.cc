@@ -10,7 +10,6 @@ std::vector<NotBuilt> list() {
       {"split", "vision_layers", {}},
       {"data", "eval", {}},
       {"data", "form", Value(std::string("messages"))},
-      {"schedule", "max_in_flight", {}},
   };
   for (const char* site : {"edge", "cloud", "site"}) {
     all.push_back({site, "context_parallel", one});

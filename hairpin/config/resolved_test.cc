@@ -108,8 +108,10 @@ Job any_job() {
     return job;
   }
   job.split = Split{{count(0, 99), count(0, 99), count(0, 99)}, true};
-  job.schedule.kind = one_of<std::string>({"gpipe", "hairpin-1f1b"});
+  job.schedule.kind = one_of<std::string>({"gpipe", "hairpin-1f1b", "hairpin-adaptive"});
   job.schedule.split_backward = coin();
+  if (coin()) job.schedule.adapt = job.schedule.kind == "hairpin-adaptive" && coin();
+  if (coin()) job.schedule.max_in_flight = count(1, 9999);
   job.edge = any_site();
   job.cloud = any_site();
   job.train.microbatches = count(1, 65'536 / job.cloud.data_parallel + 1);

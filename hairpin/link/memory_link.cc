@@ -14,6 +14,7 @@ class MemoryConnection {
  public:
   explicit MemoryConnection(MemoryLinkOptions options)
       : cut_after_(options.cut_after_messages),
+        round_trip_(options.delay_up + options.delay_down),
         up_(pipe_options(options, options.delay_up, "up", options.edge_sent), edge_, cloud_),
         down_(pipe_options(options, options.delay_down, "down", options.cloud_sent), cloud_,
               edge_) {}
@@ -21,6 +22,7 @@ class MemoryConnection {
   const std::shared_ptr<Endpoint>& endpoint(wire::Role role) const {
     return role == wire::Role::edge ? edge_ : cloud_;
   }
+  std::chrono::duration<double> round_trip() const { return round_trip_; }
   MemoryPipe& pipe_from(wire::Role role) { return role == wire::Role::edge ? up_ : down_; }
 
  private:
@@ -43,6 +45,7 @@ class MemoryConnection {
   }
 
   const std::optional<std::uint64_t> cut_after_;
+  const std::chrono::microseconds round_trip_;
   std::atomic<std::uint64_t> passed_{0};
   const std::shared_ptr<Endpoint> edge_ = std::make_shared<Endpoint>(wire::Role::edge);
   const std::shared_ptr<Endpoint> cloud_ = std::make_shared<Endpoint>(wire::Role::cloud);
@@ -58,6 +61,11 @@ class MemoryLink : public EndpointLink {
     endpoint_->drain();
     endpoint_->close({ErrorKind::link_lost, "the link was closed on this side"});
     connection_->pipe_from(role_).source_gone();
+  }
+
+  LinkEstimate estimate() const override {
+    const double seconds = connection_->round_trip().count();
+    return {.rtt_seconds = seconds, .min_rtt_seconds = seconds, .rtt_samples = 1};
   }
 
  private:

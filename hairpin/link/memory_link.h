@@ -1,5 +1,6 @@
 // The in-memory twin: two ends in one process, the same frames and the same ends as over TLS, and
-// faults on demand. Used by `hairpin train`, which runs both sites in one process, and by tests.
+// faults on demand. There are no heartbeats: its estimate is the delays that it was made with, and
+// no bandwidth. Used by `hairpin train`, which runs both sites in one process, and by tests.
 #pragma once
 
 #include <chrono>

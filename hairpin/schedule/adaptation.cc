@@ -64,12 +64,13 @@ std::string reason_of(const Schedule& schedule, const Times& before, const Times
 
 }  // namespace
 
-Adaptation::Adaptation(std::shared_ptr<const Schedule> first, GenerateOptions options, bool renew)
-    : schedule_(std::move(first)), options_(std::move(options)), renew_(renew) {}
+Adaptation::Adaptation(std::shared_ptr<const Schedule> first, GenerateOptions options, Adapt adapt)
+    : schedule_(std::move(first)), options_(std::move(options)), adapt_(adapt) {}
 
 bool Adaptation::due(const Times& now) const {
+  if (adapt_ == Adapt::never) return false;
   if (!chosen_for_) return recent_.count() >= kFirstSteps;
-  if (!renew_) return false;
+  if (adapt_ == Adapt::once) return false;
   const double then = step_of(*schedule_, *chosen_for_);
   return std::abs(step_of(*schedule_, now) - then) > kDrift * then;
 }

@@ -23,6 +23,10 @@ struct Agreed {
   bool same_order = false;  // none was found that is shorter
 };
 
+// When an order is chosen: not at all (a kind that doesn't follow times), after the first steps, or
+// then and whenever times change.
+enum class Adapt { never, once, always };
+
 // Not thread-safe.
 class Adaptation {
  public:
@@ -32,21 +36,22 @@ class Adaptation {
   static constexpr std::size_t kFirstSteps = 2;
 
   // FIRST is what runs until something is measured; OPTIONS are those it was generated with, whose
-  // times aren't read. Without `renew` the first choice stays.
-  Adaptation(std::shared_ptr<const Schedule> first, GenerateOptions options, bool renew = true);
+  // times aren't read.
+  Adaptation(std::shared_ptr<const Schedule> first, GenerateOptions options, Adapt adapt);
 
   // After a step that measured TIMES, which `to_costs` has taken: what to run from the next step
   // on, where it is time to choose.
   std::optional<Agreed> measured(const Times& times);
 
   const std::shared_ptr<const Schedule>& schedule() const { return schedule_; }
+  const RecentTimes& recent() const { return recent_; }
 
  private:
   bool due(const Times& now) const;
 
   std::shared_ptr<const Schedule> schedule_;
   GenerateOptions options_;
-  const bool renew_;
+  const Adapt adapt_;
   RecentTimes recent_;
   std::optional<Times> chosen_for_;
 };

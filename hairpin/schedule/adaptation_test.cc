@@ -38,7 +38,7 @@ class AdaptationOf : public testing::Test {
   const GenerateOptions options_;
   const std::shared_ptr<const Schedule> first_;
   Times times_;
-  Adaptation adaptation_{first_, options_};
+  Adaptation adaptation_{first_, options_, Adapt::always};
 };
 
 TEST_F(AdaptationOf, ChoosesAfterTwoSteps) {
@@ -104,11 +104,14 @@ TEST_F(AdaptationOf, NoiseIsNoReason) {
 }
 
 TEST_F(AdaptationOf, PinnedAfterTheFirstChoice) {
-  Adaptation pinned(first_, options_, false);
+  Adaptation pinned(first_, options_, Adapt::once);
   EXPECT_FALSE(pinned.measured(times_));
   EXPECT_TRUE(pinned.measured(times_));
   times_.latency = 50'000;
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(pinned.measured(times_));
+  Adaptation never(first_, options_, Adapt::never);
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(never.measured(times_));
+  EXPECT_EQ(never.recent().median(), times_);
 }
 
 TEST_F(AdaptationOf, KeepsTheOrderThatNothingBeats) {
@@ -120,7 +123,7 @@ TEST_F(AdaptationOf, KeepsTheOrderThatNothingBeats) {
 }
 
 TEST_F(AdaptationOf, TwoSitesComeToTheSame) {
-  Adaptation other(first_, options_);
+  Adaptation other(first_, options_, Adapt::always);
   for (int i = 0; i < 40; ++i) {
     times_.latency = 1000 * (i / 5) * (i / 5);
     times_.forward[1] = 2000 + 500 * (i % 7);

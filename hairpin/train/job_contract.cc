@@ -7,7 +7,22 @@
 #include <string>
 #include <utility>
 
+#include "hairpin/train/agreement.h"
+
 namespace hairpin::train {
+
+namespace {
+
+const char* adapt_word(const config::Schedule& job) {
+  switch (adapt_of(job)) {
+    case schedule::Adapt::never: return "never";
+    case schedule::Adapt::once: return "once";
+    case schedule::Adapt::always: break;
+  }
+  return "always";
+}
+
+}  // namespace
 
 link::Contract job_contract(const Setup& setup, const hf::Identity& model) {
   const auto& job = setup.job;
@@ -48,6 +63,9 @@ link::Contract job_contract(const Setup& setup, const hf::Identity& model) {
   add("optimizer.norm_type", config::word_of(optimizer.norm_type));
   add("schedule.kind", job.schedule.kind);
   add("schedule.split_backward", job.schedule.split_backward);
+  add("schedule.adapt", adapt_word(job.schedule));
+  add("schedule.max_in_flight",
+      job.schedule.max_in_flight ? fmt::format("{}", *job.schedule.max_in_flight) : "none");
   const auto codecs = setup.codecs();
   add("link.codec_activation_up", wire::codec_name(codecs.activation_up));
   add("link.codec_gradient_up", wire::codec_name(codecs.gradient_up));

@@ -5,6 +5,7 @@
 #include "hairpin/optim/gradient_norm.h"
 #include "hairpin/parallel/partial_gradients.h"
 #include "hairpin/tensor/convert.h"
+#include "hairpin/train/stage_times.h"
 
 namespace hairpin::train {
 namespace {
@@ -125,6 +126,7 @@ void Rank::finish_gradients() {
 Contribution Rank::contribution(pipeline::StepOutcome outcome) {
   Contribution own;
   own.busy_seconds = outcome.busy_seconds();
+  own.stage_times = stage_times(outcome.ops);
   if (at_.tp == 0) own.losses = std::move(outcome.losses);
   if (at_.dp > 0 && setup_.site().zero == 0) return own;
   for (const auto& range : model_->ranges())

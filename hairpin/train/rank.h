@@ -33,6 +33,11 @@ class Rank : private pipeline::SegmentEvents {
   // Forward and backward of all its microbatches: afterwards its gradients are those of the step.
   Result<Contribution> compute(std::int64_t step, const pipeline::StepInputs& inputs);
 
+  // The next steps run this order of the same ops.
+  void follow(std::shared_ptr<const schedule::Schedule> schedule) {
+    executor_->follow(std::move(schedule));
+  }
+
   // The update, clipped by the global norm. Returns the learning rate.
   double update(std::int64_t step, double norm);
 

@@ -35,14 +35,8 @@ std::vector<std::int64_t> layers_of(const config::Job& job, std::int64_t depth) 
   return job.site.pipeline.value_or(std::vector<std::int64_t>{depth});
 }
 
-Result<schedule::Schedule> make_schedule(const config::Job& job, std::size_t stages) {
-  schedule::GenerateOptions options;
-  options.microbatches = static_cast<int>(job.train.microbatches);
-  options.pp = static_cast<int>(job.split ? stages - 1 : stages);
-  options.shape = job.split ? schedule::Shape::hairpin : schedule::Shape::line;
-  options.domains = static_cast<int>((job.split ? job.cloud : job.site).data_parallel);
-  options.edges = job.split ? static_cast<int>(job.edge.data_parallel) : 1;
-  options.split_backward = job.schedule.split_backward;
+Result<schedule::Schedule> make_schedule(const config::Job& job,
+                                         const schedule::GenerateOptions& options) {
   auto made = schedule::generate(job.schedule.kind, options);
   if (!made) return bad_input("{}: [schedule] {}", job.file.string(), made.error().message);
   HAIRPIN_CHECK_OK(schedule::check(*made));
@@ -103,6 +97,19 @@ codec::Choice Setup::codecs() const {
           .gradient_down = own_or_all(link.codec_gradient_down)};
 }
 
+schedule::GenerateOptions Setup::schedule_options() const {
+  const auto num_stages = static_cast<int>(stages.size());
+  schedule::GenerateOptions options;
+  options.microbatches = static_cast<int>(job.train.microbatches);
+  options.pp = job.split ? num_stages - 1 : num_stages;
+  options.shape = job.split ? schedule::Shape::hairpin : schedule::Shape::line;
+  options.domains = static_cast<int>((job.split ? job.cloud : job.site).data_parallel);
+  options.edges = job.split ? static_cast<int>(job.edge.data_parallel) : 1;
+  options.split_backward = job.schedule.split_backward;
+  if (const auto cap = job.schedule.max_in_flight) options.in_flight_cap = {static_cast<int>(*cap)};
+  return options;
+}
+
 int Setup::threads() const { return static_cast<int>(site().threads); }
 
 const config::Site& Setup::site() const {
@@ -129,7 +136,7 @@ Result<Setup> prepare(const config::Job& job, Part part) {
   setup.stages = *place;
   setup.num_segments = setup.stages.back().end;
   HAIRPIN_CHECK_OK(check_sizes(job, architecture));
-  HAIRPIN_TRY(setup.schedule, make_schedule(job, layers.size()));
+  HAIRPIN_TRY(setup.schedule, make_schedule(job, setup.schedule_options()));
   if (job.data.sequence_length > architecture.max_position_embeddings)
     return bad_input(
         "{}: data.sequence_length = {}: more than the model's max_position_embeddings {}; lower it",

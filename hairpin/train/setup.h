@@ -12,6 +12,7 @@
 #include "hairpin/config/job.h"
 #include "hairpin/hf/model_directory.h"
 #include "hairpin/mesh/mesh.h"
+#include "hairpin/schedule/generate.h"
 #include "hairpin/schedule/schedule.h"
 
 namespace hairpin::train {
@@ -33,6 +34,8 @@ struct Setup {
   // Whose list of the schedule a rank of this site executes; all of a tensor-parallel group alike.
   int schedule_rank(const mesh::Coordinate& at) const;
   std::string rank_name(const mesh::Coordinate& at) const;  // "cloud rank pp 0, dp 1, tp 0"
+  // What the schedule was generated with; times are never given.
+  schedule::GenerateOptions schedule_options() const;
   std::int64_t microbatches_per_step() const { return job.train.microbatches * schedule.domains; }
   // Most tokens of a microbatch.
   std::int64_t max_tokens() const { return job.train.microbatch_size * job.data.sequence_length; }

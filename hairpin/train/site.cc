@@ -68,7 +68,8 @@ void note_moved(metrics::StepRecord& record, const mesh::Mesh& mesh, const Moved
 }  // namespace
 
 Site::Site(const Setup& setup, StepSource* source, pipeline::Mailbox& mailbox,
-           pipeline::LinkSession* session, std::vector<MemoryMeter>& meters, metrics::Trace* trace)
+           pipeline::LinkSession* session, Agreement* agreement, std::vector<MemoryMeter>& meters,
+           metrics::Trace* trace)
     : setup_(setup),
       source_(source),
       mailbox_(mailbox),
@@ -78,7 +79,7 @@ Site::Site(const Setup& setup, StepSource* source, pipeline::Mailbox& mailbox,
       meters_(meters),
       groups_(setup, trace),
       totals_(setup.num_segments, mesh_.num_ranks(), norm_type(setup.job.optimizer.norm_type),
-              session),
+              session, agreement),
       members_(meters_.size()) {
   HAIRPIN_CHECK(meters_.size() == static_cast<std::size_t>(mesh_.num_ranks()),
                 "{} meters for {} ranks", meters_.size(), mesh_.num_ranks());
@@ -154,29 +155,37 @@ Result<void> Site::train(int number, const Record& record) {
     auto own = rank.compute(i, inputs->inputs);
     if (!own) return tl::unexpected(named(number, own.error()));
     own->moved = moved(number);
+    own->tokens = inputs->tokens;
     if (lead) own->trained_tokens = inputs->trained_tokens;
     HAIRPIN_TRY(const auto totals, totals_.exchange(i, number, std::move(*own)));
     HAIRPIN_TRY(const auto end, end_step(rank, i, totals));
+    if (totals.schedule) rank.follow(totals.schedule);
     if (!lead) continue;
 
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    metrics::StepRecord line{
-        .step = i + 1, .grad_norm = totals.norm, .learning_rate = end.learning_rate};
-    if (setup_.part != Part::cloud && totals.trained_tokens > 0) line.loss = totals.loss;
-    line.skipped = end.skipped;
+    auto line = step_record(i, totals, end, Clock::now() - begin);
     line.tokens = inputs->tokens;
-    line.trained_tokens = totals.trained_tokens;
-    line.step_seconds = seconds;
-    line.tokens_per_second = static_cast<double>(inputs->tokens) / seconds;
-    line.peak_memory_bytes = metrics::peak_rss_bytes();
-    line.bubble = 1.0 - totals.busy_seconds / (seconds * mesh_.num_ranks());
-    line.tensor_memory = tensor_memory();
+    line.tokens_per_second = static_cast<double>(inputs->tokens) / line.step_seconds;
     meter.read(line);
     note_moved(line, mesh_, totals.moved, moved_before);
     HAIRPIN_CHECK_OK(record(line));
   }
   rank.finish();
   return {};
+}
+
+metrics::StepRecord Site::step_record(std::int64_t step, const StepTotals& totals,
+                                      const StepEnd& end, std::chrono::nanoseconds took) const {
+  const double seconds = std::chrono::duration<double>(took).count();
+  metrics::StepRecord record{
+      .step = step + 1, .grad_norm = totals.norm, .learning_rate = end.learning_rate};
+  if (setup_.part != Part::cloud && totals.trained_tokens > 0) record.loss = totals.loss;
+  record.skipped = end.skipped;
+  record.trained_tokens = totals.trained_tokens;
+  record.step_seconds = seconds;
+  record.peak_memory_bytes = metrics::peak_rss_bytes();
+  record.bubble = 1.0 - totals.busy_seconds / (seconds * mesh_.num_ranks());
+  record.tensor_memory = tensor_memory();
+  return record;
 }
 
 Moved Site::moved(int number) const {

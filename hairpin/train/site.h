@@ -1,6 +1,7 @@
 // The step loop of a site: its ranks as threads, from the first step to the last.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
@@ -18,6 +19,7 @@
 #include "hairpin/pipeline/link_session.h"
 #include "hairpin/pipeline/mailbox.h"
 #include "hairpin/tensor/memory_meter.h"
+#include "hairpin/train/agreement.h"
 #include "hairpin/train/rank.h"
 #include "hairpin/train/setup.h"
 #include "hairpin/train/site_groups.h"
@@ -31,10 +33,10 @@ class Site {
   using Record = std::function<Result<void>(const metrics::StepRecord&)>;
 
   // `source` may be null when there are no steps. `mailbox` carries tensors between local ranks and
-  // from `session`, which is null for a one-site run. `meters` are the ranks', by rank of the mesh.
-  // `trace` may be null. All of them must outlive the site.
+  // from `session`, which is null for a one-site run, as `agreement` is. `meters` are the ranks',
+  // by rank of the mesh. `trace` may be null. All of them must outlive the site.
   Site(const Setup& setup, StepSource* source, pipeline::Mailbox& mailbox,
-       pipeline::LinkSession* session, std::vector<MemoryMeter>& meters,
+       pipeline::LinkSession* session, Agreement* agreement, std::vector<MemoryMeter>& meters,
        metrics::Trace* trace = nullptr);
 
   // Loads the weights and trains all steps; `record` gets one record a step, from one thread. The
@@ -60,6 +62,8 @@ class Site {
   Result<void> train(int number, const Record& record);
   void make_rank(int number);
   Result<StepEnd> end_step(Rank& rank, std::int64_t step, const StepTotals& totals) const;
+  metrics::StepRecord step_record(std::int64_t step, const StepTotals& totals, const StepEnd& end,
+                                  std::chrono::nanoseconds took) const;
   std::vector<metrics::RankMemory> tensor_memory() const;
   Moved moved(int number) const;
   Result<std::shared_ptr<const Step>> step(std::int64_t index);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hairpin/train/stage_times.h"
+
 namespace hairpin::train {
 namespace {
 
@@ -62,13 +64,14 @@ Result<StepTotals> TotalsExchange::exchange(std::int64_t step, int rank,
   return totals;
 }
 
-Result<StepTotals> TotalsExchange::combine(std::int64_t step) const {
+Result<StepTotals> TotalsExchange::combine(std::int64_t step) {
   auto terms = site_terms();
   auto totals = site_totals();
   if (session_ != nullptr) {
     wire::StepScalars own{.step = static_cast<std::uint32_t>(step),
                           .trained_tokens = static_cast<std::uint64_t>(totals.trained_tokens),
                           .runs = runs_of(terms)};
+    HAIRPIN_CHECK_OK(tell_times(step));
     HAIRPIN_CHECK_OK(session_->send(std::move(own)));
     HAIRPIN_TRY(const auto peers, session_->next_scalars());
     if (peers.step != step)
@@ -78,9 +81,23 @@ Result<StepTotals> TotalsExchange::combine(std::int64_t step) const {
       return hairpin::fail(ErrorKind::peer, "the cloud claims to have trained on tokens");
     HAIRPIN_CHECK_OK(merge(terms, peers.runs));
     totals.trained_tokens += static_cast<std::int64_t>(peers.trained_tokens);
+    if (agreement_ != nullptr) {
+      HAIRPIN_TRY(totals.schedule, agreement_->hear(step));
+    }
   }
   totals.norm = optim::global_norm(terms, norm_);
   return totals;
+}
+
+Result<void> TotalsExchange::tell_times(std::int64_t step) {
+  if (agreement_ == nullptr) return {};
+  std::vector<wire::StageTime> slowest;
+  std::int64_t tokens = 0;
+  for (const auto& contribution : contributions_) {
+    join_slowest(slowest, contribution.stage_times);
+    tokens = std::max(tokens, contribution.tokens);
+  }
+  return agreement_->tell(step, std::move(slowest), tokens);
 }
 
 // By segment; kUnset where the peer holds it.

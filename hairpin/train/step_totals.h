@@ -13,6 +13,7 @@
 #include "hairpin/base/result.h"
 #include "hairpin/optim/gradient_norm.h"
 #include "hairpin/pipeline/link_session.h"
+#include "hairpin/train/agreement.h"
 #include "hairpin/train/moved.h"
 
 namespace hairpin::train {
@@ -25,8 +26,10 @@ struct Contribution {
   // Of each of the step's microbatches; 0 where another rank has it. Empty without the last stage.
   std::vector<double> losses;
   double busy_seconds = 0;
-  std::int64_t trained_tokens = 0;  // the edge's, or the whole's, first rank only
-  Moved moved;                      // so far
+  std::vector<wire::StageTime> stage_times;  // stage_times.h
+  std::int64_t tokens = 0;                   // of all microbatches
+  std::int64_t trained_tokens = 0;           // the edge's, or the whole's, first rank only
+  Moved moved;                               // so far
 };
 
 struct StepTotals {
@@ -35,17 +38,21 @@ struct StepTotals {
   std::int64_t trained_tokens = 0;
   double busy_seconds = 0;  // local ranks together, as is
   Moved moved;
+  // What the next steps follow; null: as before.
+  std::shared_ptr<const schedule::Schedule> schedule;
 };
 
 // Thread-safe; shared by the local ranks.
 class TotalsExchange {
  public:
-  // `session` is null for a one-site run; else it must outlive the exchange.
+  // `session` is null for a one-site run, `agreement` where no order is agreed on; they must
+  // outlive the exchange.
   TotalsExchange(std::int64_t num_segments, int local_ranks, optim::NormType norm,
-                 pipeline::LinkSession* session)
+                 pipeline::LinkSession* session, Agreement* agreement = nullptr)
       : num_segments_(num_segments),
         norm_(norm),
         session_(session),
+        agreement_(agreement),
         contributions_(static_cast<std::size_t>(local_ranks)) {}
 
   // Called once a step by each local rank; all get the same totals, joined in the ranks' order.
@@ -54,13 +61,15 @@ class TotalsExchange {
   void fail(Error error);
 
  private:
-  Result<StepTotals> combine(std::int64_t step) const;
+  Result<StepTotals> combine(std::int64_t step);
+  Result<void> tell_times(std::int64_t step);
   std::vector<double> site_terms() const;
   StepTotals site_totals() const;
 
   const std::int64_t num_segments_;
   const optim::NormType norm_;
   pipeline::LinkSession* session_;
+  Agreement* agreement_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Contribution> contributions_;  // by rank; of the step being collected

@@ -56,8 +56,7 @@ class Jobs(ProductTest):
             ("cloud.zero", 2),
             ("cloud.recompute", "full"),
             ("train.precision", "bf16"),
-            ("schedule.kind", "hairpin-adaptive"),
-            ("schedule.max_in_flight", 4),
+            ("schedule.kind", "interleaved"),
             ("data.form", "alpaca"),
             ("adapt.rank", 8),
         ):

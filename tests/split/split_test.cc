@@ -6,6 +6,7 @@
 
 #include "hairpin/hf/tiny_model.h"
 #include "hairpin/link/keys.h"
+#include "hairpin/link/memory_link.h"
 #include "tests/fixture/runs.h"
 
 namespace hairpin {
@@ -52,7 +53,7 @@ std::vector<Case> all_cases() {
   for (const auto* model : {"llama", "qwen2"})
     for (const auto& layers : cuts)
       for (const int m : {1, 2, 3, 8})
-        for (const auto* schedule : {"gpipe", "hairpin-1f1b"})
+        for (const auto* schedule : {"gpipe", "hairpin-1f1b", "hairpin-adaptive"})
           for (const bool packing : {false, true})
             for (const bool tls : {false, true})
               cases.push_back({model, layers, m, schedule, packing, tls});
@@ -120,6 +121,31 @@ TEST_P(SplitBackward, EqualsWholeBitForBit) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, SplitBackward, testing::ValuesIn(split_backward_cases()),
                          case_name);
+
+// The order is chosen while the run goes on, by times that are never the same, and changes nothing.
+TEST(Adaptive, OrdersChosenOnTheWayChangeNoBit) {
+  const auto dataset = random_dataset(20, 40, 331, 5);
+  config::Job job = tiny_job(workspace().model("llama"), workspace().output());
+  job.train.steps = 8;
+  job.train.microbatches = 6;
+  const auto whole = run_whole(job, dataset);
+
+  job.output.directory = workspace().output();
+  job.split = config::Split{.layers = {1, 2, 2, 1}};
+  link::MemoryLinkOptions slow;
+  slow.delay_up = slow.delay_down = std::chrono::milliseconds(8);
+  auto pair = link::make_memory_pair(slow);
+  const auto split = run_split(job, dataset, {std::move(pair.edge), std::move(pair.cloud)});
+  EXPECT_TRUE(split == whole);
+
+  const auto edge = schedules_of(job.output.directory / "edge");
+  EXPECT_EQ(edge, schedules_of(job.output.directory / "cloud"));
+  ASSERT_GE(edge.size(), 2u);
+  EXPECT_FALSE(edge[0].times);
+  EXPECT_TRUE(edge[1].times);
+  EXPECT_GE(edge[1].times->latency, 8000);
+  EXPECT_NE(edge[1].schedule.ranks, edge[0].schedule.ranks);  // this latency asks for more depth
+}
 
 }  // namespace
 }  // namespace hairpin
