@@ -11,8 +11,10 @@
 #include "hairpin/schedule/in_flight.h"
 #include "hairpin/train/agreement.h"
 #include "hairpin/train/job_contract.h"
+#include "hairpin/train/link_trace.h"
 #include "hairpin/train/run_directory.h"
 #include "hairpin/train/site.h"
+#include "hairpin/train/site_groups.h"
 #include "hairpin/train/weights_exchange.h"
 #include "hairpin/train/whole_model.h"
 
@@ -98,12 +100,15 @@ class SplitRun {
         setup_, *session_,
         [this](std::int64_t from, const schedule::Agreed& agreed) { return note(from, agreed); });
     site_.emplace(setup_, source, mailbox_, &*session_, &*agreement_, meters_, directory_.trace());
-    HAIRPIN_CHECK_OK(
-        site_->run([&](const metrics::StepRecord& record) { return directory_.record(record); }));
+    {
+      const LinkTrace watched(link_, directory_.trace(), setup_.schedule,
+                              SiteGroups::num_trace_threads(setup_.mesh()));
+      HAIRPIN_CHECK_OK(
+          site_->run([&](const metrics::StepRecord& record) { return directory_.record(record); }));
+    }
     trained_ = true;
     HAIRPIN_CHECK_OK(directory_.finish());
-    if (const auto line = schedule::after_run_line(agreement_->record()); line && !line->empty())
-      log::info("in the end: {}", *line);
+    if (options_.progress) log_advice();
     return {};
   }
 
@@ -139,9 +144,14 @@ class SplitRun {
   Site& site() { return *site_; }
 
  private:
+  void log_advice() const {
+    const auto line = schedule::after_run_line(agreement_->record());
+    if (line && !line->empty()) log::info("in the end: {}", *line);
+  }
+
   // All ranks wait meanwhile: nothing else writes to the directory.
   Result<void> note(std::int64_t from_step, const schedule::Agreed& agreed) {
-    log::info("from step {} on: {}", from_step + 1, agreed_text(agreed));
+    if (options_.progress) log::info("from step {} on: {}", from_step + 1, agreed_text(agreed));
     return directory_.record(
         schedule::Record{.from_step = from_step + 1,
                          .reason = agreed.reason,
