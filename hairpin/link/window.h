@@ -1,6 +1,7 @@
 // How much bulk may be under way at once: what the path holds and a little more. TCP itself goes on
 // until the network's queues are full, and then a heartbeat waits in them; with the little more
-// kept small it waits for that little only, and the path is never empty.
+// kept small it waits for that little only, and the path is never empty. While the path's rate is
+// still being found, the little is two fifths of what the path is known to hold.
 //
 // Pure: the caller looks at the clock and the kernel. Not thread-safe.
 #pragma once
@@ -32,19 +33,23 @@ class Window {
   // To be told whenever bulk is about to go or cannot go.
   void see(const Seen& seen);
   // There is no bulk to send: what is delivered now says nothing about the path.
-  void idle() { began_.reset(); }
+  void idle();
 
   // Bytes handed to the kernel and neither there nor lost; empty: as many as the kernel takes.
   std::optional<std::uint64_t> limit() const;
 
  private:
   void add_rate(double bytes_per_second);
+  void see_start_up(const Seen& seen);
+  bool found() const;  // the path's rate
 
   std::optional<Seen> began_;  // of the rate that is being measured
   std::chrono::microseconds min_rtt_{0};
-  std::deque<double> rates_;  // the last ones, bytes a second
-  double best_ = 0;           // while growing
-  int not_grown_ = 0;         // rates in a row
+  std::deque<double> rates_;            // the last ones, bytes a second
+  double best_ = 0;                     // while growing
+  int not_grown_ = 0;                   // rates in a row
+  std::optional<Seen> start_up_began_;  // of the short time that is being measured
+  double start_up_rate_ = 0;            // the best one
 };
 
 }  // namespace hairpin::link

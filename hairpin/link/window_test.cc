@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace hairpin::link {
 namespace {
 
@@ -15,16 +17,18 @@ struct Path {
   microseconds rtt = 100ms;
   bool shows_queue = true;  // in its round trip
   Window window;
-  double slow_start = 15000, under_way = 0, delivered_so_far = 0;
+  double slow_start = 15000, under_way = 0, most_under_way = 0, delivered_so_far = 0;
   Moment now{};
 
   double held() const { return rate * std::chrono::duration<double>(rtt).count(); }
   void run(std::chrono::milliseconds time) {
     for (auto end = now + time; now < end; now += 1ms) {
       const auto limit = window.limit();
-      // Without a limit TCP doubles each round trip until the queue holds as much as the path.
+      // TCP doubles each round trip until the queue holds as much as the path.
       slow_start = std::min(2 * held(), slow_start * (1 + 0.7 / static_cast<double>(rtt / 1ms)));
-      under_way = std::max(under_way, limit ? static_cast<double>(*limit) : slow_start);
+      const double may = limit ? static_cast<double>(*limit) : slow_start;
+      under_way = std::max(under_way, std::min(slow_start, may));
+      most_under_way = std::max(most_under_way, under_way);
       const double out = std::min(rate, under_way / std::chrono::duration<double>(rtt).count());
       const double delivered = out * 1e-3;
       delivered_so_far += delivered;
@@ -54,13 +58,30 @@ TEST(Window, FindsTheRateWithoutSeeingAQueue) {
   EXPECT_NEAR(static_cast<double>(*path.window.limit()), 25e6 * 0.12, 25e6 * 0.12 * 0.02);
 }
 
-TEST(Window, IsFoundAsSoonAsAQueueBuildsUp) {
+// A queue of two fifths of what the path holds, not of as much as TCP alone would make.
+TEST(Window, StartUpLeavesTheQueueShort) {
+  for (const bool shows_queue : {true, false}) {
+    Path path;
+    path.shows_queue = shows_queue;
+    path.run(4s);
+    EXPECT_GE(path.most_under_way, path.held());
+    EXPECT_LE(path.most_under_way, path.held() * 1.42);
+  }
+}
+
+TEST(Window, StartUpIsAsFastAsTcp) {
+  Path path;
+  const double rates = 25e6 / (15000 / 0.1);
+  path.run(std::chrono::milliseconds(static_cast<int>(100 * std::log(rates) / 0.7)));
+  EXPECT_GE(path.under_way, path.held() * 0.95);
+}
+
+TEST(Window, StartUpEndsAsSoonAsAQueueBuildsUp) {
   Path path, blind;
   blind.shows_queue = false;
-  while (!path.window.limit()) path.run(1ms);
-  while (!blind.window.limit()) blind.run(1ms);
-  EXPECT_LT(path.now + 200ms, blind.now);
-  EXPECT_LE(path.under_way, path.held() * 1.5);
+  for (auto* each : {&path, &blind}) each->run(950ms);
+  EXPECT_NEAR(static_cast<double>(*path.window.limit()), path.held() * 1.2, path.held() * 0.03);
+  EXPECT_NEAR(static_cast<double>(*blind.window.limit()), path.held() * 1.4, path.held() * 0.03);
 }
 
 TEST(Window, FollowsAPathThatChanges) {
