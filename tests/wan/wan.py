@@ -33,18 +33,18 @@ def emulator() -> str:
     return os.environ.get("HAIRPIN_wanem", str(ROOT / "build" / "bin" / "wanem"))
 
 
+class WanError(Exception):
+    pass
+
+
 def why_not() -> str | None:
     """One sentence why no network can be emulated here; None where it can."""
     if not Path(emulator()).exists():
-        return f"no network can be emulated here: {emulator()} isn't built; run make test-wan"
+        raise WanError(f"{emulator()} isn't built; run make test-wan")
     if shutil.which("nsenter") is None:
         return "no network can be emulated here: there is no nsenter; install util-linux"
     check = subprocess.run([emulator(), "--check"], stdin=subprocess.DEVNULL, capture_output=True)
     return None if check.returncode == 0 else check.stderr.decode().strip().removeprefix("wanem: ")
-
-
-class WanError(Exception):
-    pass
 
 
 class Wan:
