@@ -104,7 +104,7 @@ class OneSite : public Failure {
     SpoiledSteps source(samples, index, std::move(spoil));
     pipeline::Mailbox mailbox;
     std::vector<MemoryMeter> meters(static_cast<std::size_t>(setup.mesh().num_ranks()));
-    train::Site site(setup, &source, mailbox, nullptr, meters);
+    train::Site site(setup, &source, mailbox, nullptr, nullptr, meters);
     return site.run([&](const metrics::StepRecord& record) {
       EXPECT_EQ(record.step, 1);
       return Result<void>();

@@ -109,7 +109,7 @@ void print_training(const std::string& model_path, const std::string& steps_path
   GivenSteps source(steps);
   pipeline::Mailbox mailbox;
   std::vector<MemoryMeter> meters(1);
-  train::Site site(setup, &source, mailbox, nullptr, meters);
+  train::Site site(setup, &source, mailbox, nullptr, nullptr, meters);
   check(site.run([](const metrics::StepRecord& record) -> Result<void> {
     fmt::print("{}\n", json{{"loss", *record.loss}, {"grad_norm", record.grad_norm}}.dump());
     return {};
