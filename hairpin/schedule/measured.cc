@@ -1,6 +1,7 @@
 #include "hairpin/schedule/measured.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -100,14 +101,15 @@ class Occurrences {
   std::map<std::size_t, std::string> traced_;                         // ranks, their threads' names
 };
 
+// A frame at its two ends, each by its own clock.
 struct Frame {
-  MeasuredFrame measured;
-  bool received = false;  // as the receiver saw it
+  std::optional<Span> sent, received;
 };
+using Frames = std::map<std::string, Frame>;  // of one direction, by name
 
-// Frames of STEP: where both ends have one, the receiver's.
-std::vector<Frame> frames_of(const std::vector<TraceFile>& traces, std::int64_t step) {
-  std::map<std::pair<bool, std::string>, Frame> found;
+// Of STEP; [1] is up.
+std::array<Frames, 2> frames_of(const std::vector<TraceFile>& traces, std::int64_t step) {
+  std::array<Frames, 2> frames;
   for (const TraceFile& trace : traces) {
     const bool edge = std::ranges::any_of(
         trace.threads, [](const auto& thread) { return thread.second.starts_with("edge rank"); });
@@ -115,14 +117,41 @@ std::vector<Frame> frames_of(const std::vector<TraceFile>& traces, std::int64_t 
       const auto thread = trace.threads.find(span.thread);
       if (span.step != step || thread == trace.threads.end()) continue;
       const bool received = thread->second.starts_with("link received");
-      const bool up = edge != received;
-      Frame& one = found[{up, span.name}];
-      if (received || !one.received) one = {{span.name, up, span.start, span.end}, received};
+      Frame& frame = frames[edge != received ? 1 : 0][span.name];
+      (received ? frame.received : frame.sent) = Span{span.start, span.end};
     }
   }
-  std::vector<Frame> frames;
-  for (auto& [key, frame] : found) frames.push_back(std::move(frame));
   return frames;
+}
+
+// The least time from a frame's first byte's sending to its coming, by clocks that may differ.
+double least_delay(const Frames& frames) {
+  double least = kInfinity;
+  for (const auto& [name, frame] : frames)
+    if (frame.sent && frame.received)
+      least = std::min(least, frame.received->start - frame.sent->start);
+  return least;
+}
+
+// In the order of their coming, by the receiver's clock, or all by the sender's; see measured.h.
+std::vector<MeasuredFrame> as_they_came(const Frames& frames, bool up, bool received) {
+  const double delay = least_delay(frames);
+  std::vector<MeasuredFrame> made;
+  std::map<std::string, double> sent;  // when it can have come
+  for (const auto& [name, frame] : frames) {
+    const auto& span = received ? frame.received : frame.sent;
+    if (!span) continue;
+    made.push_back({name, up, span->start, span->end});
+    if (received && frame.sent) sent[name] = frame.sent->start + delay;
+  }
+  std::ranges::sort(made, {}, &MeasuredFrame::end);
+  double free = -kInfinity;
+  for (MeasuredFrame& frame : made) {
+    if (const auto at = sent.find(frame.name); at != sent.end())
+      frame.start = std::min(frame.start, std::max(free, at->second));
+    free = frame.end;
+  }
+  return made;
 }
 
 // How far a site's clock may seem to be off before it counts: the end of an op's span is noted
@@ -157,7 +186,7 @@ void move(Span& span, double by) {
 }
 
 // Puts the cloud on the edge's clock, and the step's first op to 0.
-void settle(const Schedule& schedule, MeasuredStep& step, std::vector<Frame>& frames) {
+void settle(const Schedule& schedule, MeasuredStep& step, const std::array<Frames, 2>& frames) {
   step.cloud_shift = shift_for(schedule, step.spans);
   double begin = kInfinity, end = -kInfinity;
   for (std::size_t rank = 0; rank < step.spans.size(); ++rank)
@@ -169,11 +198,16 @@ void settle(const Schedule& schedule, MeasuredStep& step, std::vector<Frame>& fr
   step.makespan = end - begin;
   for (auto& spans : step.spans)
     for (Span& span : spans) move(span, -begin);
-  for (auto& [frame, received] : frames) {
-    const double by = (frame.up == received ? step.cloud_shift : 0) - begin;  // by whose clock
-    frame.start += by;
-    frame.end += by;
-    step.frames.push_back(std::move(frame));
+  for (const bool up : {false, true}) {
+    const Frames& of = frames[up ? 1 : 0];
+    const bool received =
+        std::ranges::any_of(of, [](const auto& one) { return one.second.received.has_value(); });
+    const double by = (up == received ? step.cloud_shift : 0) - begin;  // by whose clock
+    for (MeasuredFrame& frame : as_they_came(of, up, received)) {
+      frame.start += by;
+      frame.end += by;
+      step.frames.push_back(std::move(frame));
+    }
   }
   std::ranges::sort(step.frames, {}, &MeasuredFrame::start);
 }
@@ -247,8 +281,7 @@ Result<MeasuredStep> measured_step(const Schedule& schedule, const std::vector<T
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank)
     for (std::size_t i = 0; found.has(rank) && i < schedule.ranks[rank].size(); ++i)
       made.spans[rank].push_back(found.at(rank, i)[static_cast<std::size_t>(step - 1)]);
-  auto frames = frames_of(traces, step);
-  settle(schedule, made, frames);
+  settle(schedule, made, frames_of(traces, step));
   return made;
 }
 

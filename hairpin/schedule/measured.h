@@ -14,8 +14,10 @@
 
 namespace hairpin::schedule {
 
-// A frame on the link: as its receiver saw it, or its sender where there is no trace of the
-// receiver.
+// A frame on the link, as it came in. A receiver sees the first bytes of a frame only when they
+// have crossed the line, so with traces of both ends a frame begins where the one before it ended,
+// but not before it can have come: its sending and the least time that any frame's first bytes took
+// in this step. Without a trace of the receiver: as it went out.
 struct MeasuredFrame {
   std::string name;  // of the op whose result it carries
   bool up = false;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "hairpin/schedule/generate.h"
 #include "hairpin/schedule/simulate.h"
 #include "hairpin/schedule/test_traces.h"
@@ -65,6 +67,35 @@ TEST(Measured, IsTheReplayThatItWasMadeOf) {
       expect_is(step, one);
       EXPECT_EQ(median_times(one.schedule, step, 8000).value(), one.times);
     }
+  }
+}
+
+// A receiver sees a frame's first bytes late. Where frames follow each other, all is made up for,
+// whatever the clocks say; a frame that found the link free has only its least delay.
+TEST(Measured, AFrameBeginsWhereTheOneBeforeItEnded) {
+  Case one = some_case(false);
+  one.times.up = one.times.down = {4000, 4000};  // more than the edge takes: they queue
+  one.costs = to_costs(one.schedule, one.times).value();
+  for (const double ahead : {0.0, 1e9}) {
+    auto traces = traces_of(one.schedule, one.costs, 1, kStart, kPause, ahead);
+    int late = 0;
+    for (TraceFile& trace : traces) {
+      std::map<int, double> free;  // by thread
+      for (TracedSpan& span : trace.link) {
+        const bool behind = free.contains(span.thread) && free[span.thread] == span.start;
+        free[span.thread] = span.end;
+        if (!behind) continue;
+        const bool received = trace.threads.at(span.thread) == "link received";
+        span.start += received ? 2500 : -1000;  // and the sender's kernel takes them early
+        late += received;
+      }
+    }
+    EXPECT_GT(late, 5);
+    const auto step = measured_step(one.schedule, traces, 1).value();
+    const Simulation want = simulate(one.schedule, one.costs).value();
+    EXPECT_EQ(step.link_busy(true), want.link_busy_up);
+    EXPECT_EQ(step.link_busy(false), want.link_busy_down);
+    EXPECT_EQ(median_times(one.schedule, step, 8000).value(), one.times);
   }
 }
 

@@ -19,8 +19,10 @@ Result<RunDirectory> RunDirectory::create(const Setup& setup, bool progress) {
   HAIRPIN_TRY(auto lines, metrics::JsonLinesSink::create(directory.path_ / "metrics.jsonl"));
   directory.sinks_.push_back(std::move(lines));
   HAIRPIN_TRY(directory.schedule_, metrics::LineFile::create(directory.path_ / "schedule.jsonl"));
-  HAIRPIN_CHECK_OK(directory.record(
-      schedule::Record{.reason = "what the run began with", .schedule = setup.schedule}));
+  HAIRPIN_CHECK_OK(
+      directory.record(schedule::Record{.reason = "what the run began with",
+                                        .schedule = setup.schedule,
+                                        .in_flight_cap = setup.schedule_options().in_flight_cap}));
   if (progress) {
     const auto show = [](const std::string& text) { std::fputs(text.c_str(), stderr); };
     directory.sinks_.push_back(std::make_unique<metrics::Progress>(
