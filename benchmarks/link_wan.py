@@ -126,10 +126,11 @@ def figures_of(way: str, end: dict, limits: bool) -> list[Figure]:
         rate.least = 0.9 * RATE_MBIT
         behind.most = ONE_WAY_MS + 50
     later = control[1:] or control
+    median = Figure(f"{way}: control later, median", statistics.median(later), "ms", most=behind.most)
     return [
         rate,
         behind,
-        Figure(f"{way}: control later, median", statistics.median(later), "ms"),
+        median,
         Figure(f"{way}: control later, worst", max(later), "ms"),
     ]
 

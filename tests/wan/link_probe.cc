@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "apps/process_setup.h"
 #include "hairpin/link/tls_link.h"
 
 namespace hairpin {
@@ -211,4 +212,7 @@ int main(int argc, char** argv) {
 }  // namespace
 }  // namespace hairpin
 
-int main(int argc, char** argv) { return hairpin::main(argc, argv); }
+int main(int argc, char** argv) {
+  hairpin::apps::prepare_process(argv);  // as the product has it
+  return hairpin::main(argc, argv);
+}
