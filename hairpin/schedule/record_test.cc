@@ -109,5 +109,19 @@ TEST(Record, WhatIsWrongIsNamed) {
   EXPECT_THAT(refusal(std::string(kMaxRecordBytes + 1, ' ')), HasSubstr("the most is"));
 }
 
+// A damaged line is refused, or is another sound record.
+RC_GTEST_PROP(Record, ADamagedLineIsRefusedOrSound, ()) {
+  std::string line = kLine;
+  const int damages = *rc::gen::inRange(1, 4);
+  for (int i = 0; i < damages; ++i) {
+    const auto at =
+        *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::size_t>(0, line.size()));
+    line[at] = *rc::gen::elementOf(std::string("0129-.[]{}\",:FBSEiwtrue\x80\n"));
+  }
+  const auto record = parse_record(line);
+  if (record) RC_ASSERT(parse_record(to_line(*record)).value() == *record);
+  if (!record) RC_ASSERT(record.error().kind == ErrorKind::bad_input);
+}
+
 }  // namespace
 }  // namespace hairpin::schedule

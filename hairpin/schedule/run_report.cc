@@ -176,7 +176,8 @@ std::string plain_text(const Findings& f) {
   text += busy_text(f) + f.busy + "\ncritical path:";
   const char* separator = " ";
   for (const auto& [name, share] : f.path)
-    text += fmt::format("{}{} {:.0f} %", std::exchange(separator, ", "), name, 100 * share);
+    if (share >= 0.005)
+      text += fmt::format("{}{} {:.0f} %", std::exchange(separator, ", "), name, 100 * share);
   return text + "\n" + f.advice + "\n" + notes_text(f);
 }
 
