@@ -11,7 +11,9 @@
 namespace hairpin::train {
 
 struct RunOptions {
-  bool progress = false;  // a progress line on standard error
+  // A progress line on standard error; what schedules were agreed on, and at the end what would
+  // help, in the log.
+  bool progress = false;
 };
 
 // The training samples a job names; empty when train.steps is 0.
