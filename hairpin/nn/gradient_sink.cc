@@ -1,6 +1,5 @@
 #include "hairpin/nn/gradient_sink.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 
@@ -26,11 +25,11 @@ void add_product(Parameter& parameter, const Tensor& dy, const Tensor& x) {
 
 void sink_matmul(Parameter& parameter, const Tensor& dy, const Tensor& x) {
   if (deferring == nullptr) return add_product(parameter, dy, x);
-  deferring->products_.push_back({&parameter, dy, x});
+  // A factor that an operation saved is a variable, whose history would keep the segment's input.
+  deferring->products_.push_back({&parameter, dy.detach(), x.detach()});
 }
 
 void DeferredGradients::run() {
-  const at::NoGradGuard no_grad;  // outside of autograd's backward the factors are variables
   for (auto& [parameter, dy, x] : products_) {
     add_product(*parameter, dy, x);
     dy = x = Tensor();  // as soon as they are used

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "hairpin/arch/tensor_memory.h"
 #include "hairpin/hf/tiny_model.h"
@@ -73,50 +74,116 @@ struct Expected {
 
 // The gradients that a stage has made and that the stage before, on another rank of the site, has
 // yet to use, or the link's encoder to encode: from none to as many as that stage has more in
-// flight.
-std::int64_t most_waiting(int stage, const std::vector<int>& in_flight) {
+// flight or, its backward being split, holds.
+std::int64_t most_waiting(const train::Setup& setup, int stage) {
   if (stage == 0) return 0;
+  const auto peak = schedule::peak_in_flight(setup.schedule);
   const auto index = static_cast<std::size_t>(stage);
-  return in_flight[index - 1] - in_flight[index];
+  return setup.schedule.is_split(stage - 1) ? peak.held[index - 1]
+                                            : peak.stage[index - 1] - peak.stage[index];
 }
 
-// A microbatch in flight at the edge has two tensors from the other site at most; with sequence
-// parallelism one is cut at a time.
+// A microbatch in flight at the edge has two tensors from the other site at most, one pending on
+// the cloud's last stage the gradient; with sequence parallelism one is cut at a time.
 std::int64_t most_of_link(const train::Setup& setup) {
   std::int64_t tensors = setup.site().sequence_parallel ? 1 : 0;
-  const auto in_flight = schedule::peak_in_flight(setup.schedule).rank;
+  const auto peak = schedule::peak_in_flight(setup.schedule);
   for (int rank = 0; rank < setup.schedule.edge_ranks; ++rank)
-    tensors += 2 * in_flight[static_cast<std::size_t>(rank)];
+    tensors += 2 * peak.rank[static_cast<std::size_t>(rank)];
+  if (setup.part == Part::cloud)
+    tensors += setup.schedule.domains * peak.pending_weights.rbegin()[1];
   return tensors *
          arch::stage_tensor_bytes(setup.model.architecture, microbatch_of(setup.job).tokens, {});
+}
+
+arch::TensorParallelRank tensor_parallel_rank(const train::Setup& setup, int rank) {
+  const auto& site = setup.site();
+  return {site.tensor_parallel, setup.mesh().coordinate(rank).tp, site.sequence_parallel};
+}
+
+// What a stage keeps of a microbatch in flight and of a pending one, and has beside that during a
+// forward and a backward.
+struct StageMemory {
+  std::int64_t saved = 0, pending = 0, forward = 0, backward = 0;
+};
+
+// A split backward runs from the last segment to the first: those it has done are pending, those to
+// come are saved. The gradient it begins with counts elsewhere, unless the head made it.
+void split_backward(StageMemory& memory, const std::vector<SegmentSpec::Kind>& kinds,
+                    const arch::Architecture& a, const arch::MicrobatchSize& microbatch,
+                    const arch::TensorParallelRank& tp) {
+  std::int64_t done = 0;
+  if (kinds.back() != SegmentSpec::Kind::head)
+    done -= arch::stage_tensor_bytes(a, microbatch.tokens, tp);
+  memory.pending = done;
+  for (auto kind = kinds.rbegin(); kind != kinds.rend(); ++kind) {
+    const auto working = arch::input_gradient_working_bytes(a, *kind, microbatch, tp);
+    memory.backward = std::max(memory.backward, done + working);
+    const auto pending = arch::pending_bytes(a, *kind, microbatch.tokens, tp);
+    memory.pending += pending;
+    done += pending - arch::saved_bytes(a, *kind, microbatch.tokens, tp);
+  }
+}
+
+StageMemory stage_memory(const train::Setup& setup, int stage, const arch::TensorParallelRank& tp) {
+  const auto& a = setup.model.architecture;
+  const auto microbatch = microbatch_of(setup.job);
+  const auto specs = arch::segments(a);
+  const auto range = setup.stages[static_cast<std::size_t>(stage)];
+  std::vector<SegmentSpec::Kind> kinds;
+  for (auto i = range.begin; i < range.end; ++i)
+    kinds.push_back(specs[static_cast<std::size_t>(i)].kind);
+  StageMemory memory;
+  for (const auto kind : kinds) {
+    memory.saved += arch::saved_bytes(a, kind, microbatch.tokens, tp);
+    memory.forward = std::max(memory.forward, arch::forward_working_bytes(a, kind, microbatch, tp));
+    memory.backward = std::max(memory.backward, arch::working_bytes(a, kind, microbatch, tp));
+  }
+  if (setup.schedule.is_split(stage)) {
+    memory.backward = 0;
+    split_backward(memory, kinds, a, microbatch, tp);
+  }
+  return memory;
+}
+
+// The most over a rank's list of what its stages keep and need by then.
+std::int64_t peak_of_list(const train::Setup& setup, int list, const arch::TensorParallelRank& tp) {
+  std::map<int, StageMemory> stages;
+  for (const int stage : setup.schedule.stages_of(list))
+    stages[stage] = stage_memory(setup, stage, tp);
+  std::int64_t kept = 0, peak = 0;
+  for (const auto& op : setup.schedule.ranks[static_cast<std::size_t>(list)]) {
+    const auto& stage = stages[op.stage];
+    const bool forward = op.kind == schedule::OpKind::forward;
+    if (forward) kept += stage.saved;
+    if (op.kind != schedule::OpKind::backward_weight)
+      peak = std::max(peak, kept + (forward ? stage.forward : stage.backward));
+    if (op.kind == schedule::OpKind::backward_weight) kept -= stage.pending;
+    if (op.kind == schedule::OpKind::backward) kept -= stage.saved;
+    if (op.kind == schedule::OpKind::backward_input) kept += stage.pending - stage.saved;
+    peak = std::max(peak, kept);
+  }
+  return peak;
 }
 
 Expected expected(const train::Setup& setup, int rank) {
   const auto at = setup.mesh().coordinate(rank);
   const auto& a = setup.model.architecture;
-  const auto& site = setup.site();
-  const arch::TensorParallelRank tp{site.tensor_parallel, at.tp, site.sequence_parallel};
-  const auto microbatch = microbatch_of(setup.job);
-  const auto in_flight = schedule::peak_in_flight(setup.schedule).stage;
-  const auto specs = arch::segments(a);
-
+  const auto tp = tensor_parallel_rank(setup, rank);
+  const int list = setup.schedule_rank(at);
   std::vector<arch::SegmentRange> held;
-  std::int64_t saved = 0, waiting = 0, working = 0;
-  for (const int stage : setup.schedule.stages_of(setup.schedule_rank(at))) {
-    const auto index = static_cast<std::size_t>(stage);
-    held.push_back(setup.stages[index]);
-    for (auto i = held.back().begin; i < held.back().end; ++i) {
-      const auto kind = specs[static_cast<std::size_t>(i)].kind;
-      saved += in_flight[index] * arch::saved_bytes(a, kind, microbatch.tokens, tp);
-      working = std::max(working, arch::working_bytes(a, kind, microbatch, tp));
-    }
-    waiting += most_waiting(stage, in_flight) * arch::stage_tensor_bytes(a, microbatch.tokens, tp);
+  std::int64_t waiting = 0;
+  for (const int stage : setup.schedule.stages_of(list)) {
+    held.push_back(setup.stages[static_cast<std::size_t>(stage)]);
+    waiting += most_waiting(setup, stage) *
+               arch::stage_tensor_bytes(a, microbatch_of(setup.job).tokens, tp);
   }
-  const auto most =
-      saved + waiting + working + arch::rotary_table_bytes(a, setup.job.data.sequence_length);
-  return {arch::parameter_memory(
-              a, held, tp, {site.data_parallel, at.dp, site.zero, moments(setup.job.optimizer)}),
-          {most - waiting, most},
+  const auto least =
+      peak_of_list(setup, list, tp) + arch::rotary_table_bytes(a, setup.job.data.sequence_length);
+  const arch::Replicas replicas{setup.site().data_parallel, at.dp, setup.site().zero,
+                                moments(setup.job.optimizer)};
+  return {arch::parameter_memory(a, held, tp, replicas),
+          {least, least + waiting},
           setup.part != Part::whole && rank == 0 ? most_of_link(setup) : 0};
 }
 
@@ -126,6 +193,7 @@ struct Case {
   std::string schedule = "gpipe";
   std::string model_type = "llama";  // tied; else not
   std::string optimizer = "adamw";
+  bool split_backward = false;
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -145,7 +213,12 @@ std::vector<Case> cases() {
           {"dp3_zero1_qwen2", zero(dp(3)), "gpipe", "qwen2"},
           {"tp2_dp2_pp2_zero1", zero(dp(2, pp({3, 1}, tp(2))))},
           {"tp2_dp2_pp2_sp_zero1", zero(dp(2, pp({3, 1}, tp(2, true))))},
-          {"pp2_1f1b", pp({2, 2}), "1f1b", "qwen2"}};
+          {"pp2_1f1b", pp({2, 2}), "1f1b", "qwen2"},
+          {"pp2_1f1b_split_backward", pp({2, 2}), "1f1b", "qwen2", "adamw", true},
+          {"pp2_gpipe_split_backward", pp({1, 3}), "gpipe", "llama", "adamw", true},
+          {"pp3_zb_h1", pp({1, 1, 2}), "zb-h1", "qwen2"},
+          {"tp2_pp2_split_backward", pp({1, 3}, tp(2)), "1f1b", "llama", "adamw", true},
+          {"tp2_pp2_sp_split_backward", pp({1, 3}, tp(2, true)), "1f1b", "llama", "adamw", true}};
 }
 
 void expect_within(std::int64_t measured, Range range, const char* what) {
@@ -188,6 +261,7 @@ TEST_P(Memory, OfEachRankIsAsListed) {
   auto job = memory_job(model, directory.path() / "run");
   job.site = c.site;
   job.schedule.kind = c.schedule;
+  job.schedule.split_backward = c.split_backward;
   job.optimizer.kind = c.optimizer;
   const auto setup = train::prepare(job, Part::whole);
   ASSERT_TRUE(setup) << setup.error().message;
@@ -201,6 +275,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Memory, testing::ValuesIn(cases()), case_name)
 struct SplitCase {
   std::string name;
   Site edge, cloud;
+  bool split_backward = false;
 };
 void PrintTo(const SplitCase& c, std::ostream* out) { *out << c.name; }
 std::string split_name(const testing::TestParamInfo<SplitCase>& info) { return info.param.name; }
@@ -214,6 +289,7 @@ TEST_P(SplitMemory, OfEachRankIsAsListed) {
   ASSERT_TRUE(hf::write_tiny_model(model, {.layers = 6, .heads = 8}));
   auto job = memory_job(model, directory.path() / "run");
   set_split(job, {1, 2, 2, 1}, c.edge, c.cloud);
+  job.schedule.split_backward = c.split_backward;
   const auto edge = train::prepare(job, Part::edge), cloud = train::prepare(job, Part::cloud);
   ASSERT_TRUE(edge) << edge.error().message;
   ASSERT_TRUE(cloud) << cloud.error().message;
@@ -229,7 +305,9 @@ INSTANTIATE_TEST_SUITE_P(Sites, SplitMemory,
                                          SplitCase{"edge_tp1_cloud_tp2", {}, tp(2)},
                                          SplitCase{"edge_tp2_sp_cloud_tp4_sp", tp(2, true),
                                                    tp(4, true)},
-                                         SplitCase{"edge_dp1_cloud_dp2", {}, dp(2)}),
+                                         SplitCase{"edge_dp1_cloud_dp2", {}, dp(2)},
+                                         SplitCase{"split_backward", {}, {}, true},
+                                         SplitCase{"cloud_tp2_split_backward", {}, tp(2), true}),
                          split_name);
 
 class LargestTensor : public testing::TestWithParam<SplitCase> {};
