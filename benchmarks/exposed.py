@@ -82,7 +82,8 @@ def data_parallel_spans(trace: dict) -> tuple[list[list[Span]], list[list[Span]]
         spans.sort(key=lambda span: span.begin)
     working = [tid for tid, name in names.items() if name.endswith("dp communication")]
     works = [threads[tid] for tid in working]
-    waits = [spans for tid, spans in threads.items() if tid not in working]
+    of_the_link = [tid for tid, name in names.items() if name.startswith("link ")]
+    waits = [threads[tid] for tid in names if tid not in [*working, *of_the_link]]
     return works, waits
 
 
