@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <latch>
 #include <memory>
+#include <thread>
 
 #include "hairpin/pipeline/codec.h"
 
@@ -60,6 +62,18 @@ TEST_F(Encoding, KeepsTheOrderAndNobodyWaitsButAFlush) {
     want.payload = encode(values + i, wire::Codec::int8);
     EXPECT_EQ(sent_[i], want);
   }
+}
+
+TEST_F(Encoding, AFlushWaitsForTheOneUnderWay) {
+  make();
+  ASSERT_TRUE(encoder_->put(message(0), {at::ones({2, 5})}));
+  reached_.wait();  // it is no longer in the queue
+  std::jthread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    open();
+  });
+  ASSERT_TRUE(encoder_->flush());
+  EXPECT_EQ(sent_.size(), 1u);
 }
 
 TEST_F(Encoding, LetsGoOfATensorBeforeItsMessageIsSent) {

@@ -217,9 +217,9 @@ TEST_F(Codecs, TensorsCrossInTheOneOfTheirKindAndDirection) {
   for (const auto kind : {TensorKind::activation, TensorKind::gradient}) {
     const Tag tag{kind, 1};
     ASSERT_TRUE(edge.send_tensor(tag, {values}));
-    EXPECT_TRUE(at_cloud_.take(tag)->equal(in_codec(kCodecs.of(kind, wire::Role::edge))));
+    EXPECT_TRUE(at_cloud_.take(tag).value().equal(in_codec(kCodecs.of(kind, wire::Role::edge))));
     ASSERT_TRUE(cloud.send_tensor(tag, {values}));
-    EXPECT_TRUE(at_edge_.take(tag)->equal(in_codec(kCodecs.of(kind, wire::Role::cloud))));
+    EXPECT_TRUE(at_edge_.take(tag).value().equal(in_codec(kCodecs.of(kind, wire::Role::cloud))));
   }
 }
 
