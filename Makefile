@@ -35,7 +35,7 @@ test: everything model ## compile everything and run all tests
 	ctest --test-dir $(BUILD) --output-on-failure -j 2
 
 test-wan: $(BUILD)/.configured venv ## what needs an emulated network: root and /dev/net/tun (docs/wan.md)
-	cmake --build $(BUILD) -j $(JOBS) --target hairpin make_tiny wanem link_probe
+	cmake --build $(BUILD) -j $(JOBS) --target hairpin make_tiny wanem link_probe synthetic_run
 	@$(PYTHON) tests/wan/all.py
 
 bench: build model ## speed and memory: beside transformers, and what parallelism costs

@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BINARIES = HERE.parents[1] / "build" / "bin"
-MODULES = ["emulator_test", "link_test", "run_test"]
+MODULES = ["emulator_test", "link_test", "run_test", "synthetic_run_test"]
 
 sys.path += [str(HERE), str(HERE.parent / "e2e")]
 
@@ -39,6 +39,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    for target in "wanem", "link_probe", "hairpin", "make_tiny":
+    for target in "wanem", "link_probe", "synthetic_run", "hairpin", "make_tiny":
         os.environ.setdefault(f"HAIRPIN_{target}", str(BINARIES / target))
     sys.exit(main())
