@@ -99,13 +99,13 @@ def speed(directory: Path) -> float:
     )
 
 
-def write_long_samples(source: Path) -> None:
+def write_long_samples(source: Path, target: Path = LONG) -> None:
     """Long answers, made of the example's answers."""
     answers = [
         json.loads(line)["messages"][-1]["content"]
         for line in source.read_text(encoding="utf-8").splitlines()
     ]
-    with open(LONG, "w", encoding="utf-8") as file:
+    with open(target, "w", encoding="utf-8") as file:
         for begin in range(0, 64 * 64, 64):
             question = {"role": "user", "content": "List codes."}
             answer = {"role": "assistant", "content": "\n".join(answers[begin : begin + 64])}
