@@ -1,10 +1,13 @@
 """Is a step over a real link as long as the simulator says? Stages that wait instead of computing
 (tests/wan/synthetic_stage.h), everything else as in training, over an emulated wide-area network.
 
-    synthetic_wan.py [--only main jitter split] [--pp 2 3] [--latency 0 4] [--steps 3] [--json FILE]
+    synthetic_wan.py [--only main jitter split] [--pp 2 3] [--latency 0 4] [--steps 3] [--ordinary]
+                     [--json FILE]
 
 Needs root and TUN devices, `synthetic_run` and `wanem` (--build DIR, default build), and a machine
 with nothing else to do. All of it takes about seven minutes; exit code 1 if a limit is exceeded.
+Both sites run with a real-time priority, as the emulator does: a stage that waits stands for one
+whose cores are its own. With --ordinary they don't.
 
 A time unit tf is 10 ms: forwards of head and tail take one, their backwards two, a cloud stage's
 forward two, its backward four; 32 microbatches a step; tensors of 4 kB, so that transfers take no
@@ -74,6 +77,7 @@ class Outcome:
     pending_in_bound: bool
     op_overhead_us: float  # of the rank with the most
     load: float  # of the machine, one minute, before the row
+    realtime: bool
 
     @property
     def off(self) -> float:
@@ -114,7 +118,7 @@ def lines_of(program: subprocess.Popen) -> list[dict]:
     return [json.loads(line) for line in out.splitlines()]
 
 
-def run(row: Row, steps: int, binary: Path, keys: Path) -> Outcome:
+def run(row: Row, options: argparse.Namespace, binary: Path, keys: Path) -> Outcome:
     load = os.getloadavg()[0]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with Wan(**row.emulated()) as wan:
@@ -122,7 +126,8 @@ def run(row: Row, steps: int, binary: Path, keys: Path) -> Outcome:
             wan.popen(
                 site,
                 [binary, "--role", site, "--host", wan.cloud, "--keys", keys / site]
-                + arguments_of(row, steps),
+                + arguments_of(row, options.steps)
+                + ([] if options.ordinary else ["--realtime"]),
                 **pipes,
             )
             for site in ("cloud", "edge")
@@ -146,6 +151,7 @@ def run(row: Row, steps: int, binary: Path, keys: Path) -> Outcome:
         ),
         op_overhead_us=max(overheads) * 1e6,
         load=load,
+        realtime=one["plan"]["realtime"],
     )
 
 
@@ -174,6 +180,7 @@ def options_of() -> argparse.Namespace:
     parser.add_argument("--pp", nargs="+", type=int, default=ALL_PP)
     parser.add_argument("--latency", nargs="+", type=int, default=ALL_LATENCIES, help="tf, one way")
     parser.add_argument("--steps", type=int, default=3, help="that count, after one that warms up")
+    parser.add_argument("--ordinary", action="store_true", help="no real-time priority")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--json", type=Path, help="where the outcomes go as well")
     return parser.parse_args()
@@ -192,10 +199,14 @@ def main() -> int:
         keys = Path(folder) / "keys"
         subprocess.run([binary, "--write-keys", keys], check=True)
         for row in rows_of(options):
-            outcomes.append(run(row, options.steps, binary, keys))
+            outcomes.append(run(row, options, binary, keys))
             print(text_of(outcomes[-1]), flush=True)
     outside = sum(not outcome.ok for outcome in outcomes)
-    print(f"{len(outcomes)} rows, {outside} outside; {time.monotonic() - began:.0f} s")
+    realtime = all(outcome.realtime for outcome in outcomes)
+    print(
+        f"{len(outcomes)} rows, {outside} outside; {time.monotonic() - began:.0f} s; "
+        f"{'real-time' if realtime else 'ordinary'} priority"
+    )
     if options.json:
         options.json.write_text(json.dumps([asdict(outcome) for outcome in outcomes], indent=1))
     return 1 if outside else 0
