@@ -348,7 +348,8 @@ TEST(JobTest, TablesOfTheOtherFormAreRefused) {
             "--set schedule.adapt=true: [schedule] adapt = true: kind = \"gpipe\" is pinned, it "
             "never changes its order; remove the key or use kind = \"hairpin-adaptive\"");
   EXPECT_EQ(error_of(kJob, {"schedule.kind=gpipe", "schedule.adapt=false"}), "no error");
-  EXPECT_THAT(error_of(kJob, {"schedule.max_in_flight=0"}), HasSubstr("max_in_flight = 0: out of range; give 1 to"));
+  EXPECT_THAT(error_of(kJob, {"schedule.max_in_flight=0"}),
+              HasSubstr("max_in_flight = 0: out of range; give 1 to"));
 }
 
 TEST(JobTest, LayersAreCountsOfAtLeastThreeStages) {

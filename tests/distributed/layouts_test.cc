@@ -95,6 +95,13 @@ std::vector<Layout> layouts() {
                                     zero(dp(2, tp(2, true)))),
                               true));
   all.push_back(with_schedule("gpipe", split("edge_dp3_cloud_dp2_gpipe", 8, 2, dp(3), dp(2))));
+  // Both sites choose the order of ops, of all domains and replicas, after the second step.
+  const auto adaptive = "hairpin-adaptive";
+  all.push_back(with_schedule(adaptive, split("edge_dp1_cloud_dp4_adaptive", 8, 2, dp(1), dp(4))));
+  all.push_back(
+      with_schedule(adaptive, split("edge_dp3_cloud_dp2_adaptive", 8, 2, dp(3), dp(2)), true));
+  all.push_back(with_schedule(adaptive, split("edge_tp2sp_dp2_cloud_tp4sp_dp2_adaptive", 8, 2,
+                                              dp(2, tp(2, true)), dp(2, tp(4, true)))));
   all.push_back(split("edge_tp2sp_dp1_cloud_tp4_dp2", 8, 2, tp(2, true), dp(2, tp(4))));
   all.push_back(split("edge_tp2_dp3_zero1_cloud_tp1_dp2", 8, 2, zero(dp(3, tp(2))), dp(2)));
   return all;
