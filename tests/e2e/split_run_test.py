@@ -10,7 +10,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from product import QUESTIONS, ProductTest, Running, free_port, hairpin
 
 FROM_THE_EDGE = {
-    "hello", "contract", "manifest", "tensor", "scalars", "weights-request", "heartbeat", "goodbye",
+    "hello", "contract", "manifest", "tensor", "times", "scalars", "weights-request", "heartbeat",
+    "goodbye",
 }  # fmt: skip
 CLOUD_FILES = {"resolved.toml", "metrics.jsonl", "schedule.jsonl"}
 EDGE_FILES = CLOUD_FILES | {"egress.jsonl", "export"}
@@ -135,7 +136,7 @@ class SplitRun(ProductTest):
         frames = lines[1:-1]
         types = {line["type"] for line in frames}
         self.assertLessEqual(types, FROM_THE_EDGE)
-        self.assertLessEqual({"manifest", "tensor", "scalars"}, types)
+        self.assertLessEqual({"manifest", "tensor", "times", "scalars"}, types)
         tensors = [line for line in frames if line["type"] == "tensor"]
         self.assertEqual(len(tensors), STEPS * 3 * 2)  # activations up, gradients down
         up = sum(line["link_bytes_up"] for line in self.two.metrics("edge"))
