@@ -13,6 +13,7 @@
 #include "hairpin/link/cutter.h"
 #include "hairpin/link/endpoint_link.h"
 #include "hairpin/link/tcp_state.h"
+#include "hairpin/link/unanswered.h"
 #include "hairpin/link/window.h"
 #include "hairpin/wire/reassembler.h"
 
@@ -76,6 +77,7 @@ class Connection {
     asio::steady_timer wake;    // of the writer
     Bytes out;                  // the fragment that is written
     std::uint32_t packets = 0;  // delivered, when last looked at
+    Unanswered unanswered;
     bool writing = false;
     bool ended = false;  // nothing more can be read
   };
@@ -354,7 +356,7 @@ void Connection::check_clocks() {
                      endpoint_->peer_name(), options_.peer_timeout.count() / 1000.0)});
   for (const auto& stripe : stripes_) {
     const auto state = tcp_state(stripe->stream->socket().native_handle());
-    if (!deaf_ && state && state->unanswered > options_.peer_timeout)
+    if (!deaf_ && state && stripe->unanswered.see(now, *state) > options_.peer_timeout)
       return endpoint_->refuse(
           {ErrorKind::link_lost,
            fmt::format("{} has acknowledged nothing on connection {} of {} for {:g} s",

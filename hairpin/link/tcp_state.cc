@@ -23,7 +23,8 @@ std::optional<TcpState> tcp_state(int fd) {
   // The kernel's "none yet" is the greatest number.
   if (info.tcpi_min_rtt != ~std::uint32_t{0})
     state.min_rtt = std::chrono::microseconds(info.tcpi_min_rtt);
-  if (info.tcpi_unacked > 0) state.unanswered = std::chrono::milliseconds(info.tcpi_last_ack_recv);
+  state.unacknowledged = info.tcpi_unacked > 0;
+  state.since_acknowledged = std::chrono::milliseconds(info.tcpi_last_ack_recv);
   return state;
 }
 

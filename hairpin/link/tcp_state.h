@@ -14,9 +14,10 @@ struct TcpState {
   std::uint64_t under_way_bytes = 0;
   std::chrono::microseconds rtt{0};      // smoothed by the kernel
   std::chrono::microseconds min_rtt{0};  // 0: none yet
-  // Since the peer acknowledged anything, even that its buffer is full; 0 while nothing is under
-  // way.
-  std::chrono::milliseconds unanswered{0};
+  bool unacknowledged = false;           // anything that was sent
+  // Since the peer acknowledged anything, even that its buffer is full. It has nothing to
+  // acknowledge while nothing is sent: unanswered.h.
+  std::chrono::milliseconds since_acknowledged{0};
 };
 
 // Empty for what is no TCP connection (any more).
