@@ -107,13 +107,13 @@ def bandwidth(place: Place, options: argparse.Namespace) -> Result:
 
 
 def changes(place: Place, options: argparse.Namespace) -> Result:
-    microbatches = options.microbatches or 16
+    microbatches = options.microbatches or 8
     job = {
         **thin_job(place, THIN, microbatches),
         "split.layers": list(THIN.layers),
         "data.sequence_length": THIN.tokens,
         "train.microbatches": microbatches,
-        "train.steps": 8 + (options.steps or 20),
+        "train.steps": 8 + (options.steps or 30),
     }
     outcomes = wan_slowed.measure_all(place, job, after_step=8)
     for outcome in outcomes:
