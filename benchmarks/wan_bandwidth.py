@@ -35,7 +35,7 @@ class Outcome:
 
 
 def measure(place: Place, wan: Wan, changes: dict[str, object], codec: str) -> Outcome:
-    job = run(place, wan, changes | {"link.codec": codec})
+    job = run(place, wan, changes | {"link.codec": codec}, RTT_MS / 2)
     microbatches = changes["train.microbatches"]
     step = job.metrics("edge")[-1]
     times = [line["times"] for line in agreements(job, "edge") if "times" in line][-1]
@@ -93,7 +93,7 @@ def measure_all(
     place: Place, changes: dict[str, object], rate_mbit: float, rounds: int
 ) -> dict[str, list[Outcome]]:
     outcomes: dict[str, list[Outcome]] = {codec: [] for codec in CODECS}
-    with Wan(delay_ms=RTT_MS / 2, rate_mbit=rate_mbit) as wan:
+    with Wan(rate_mbit=rate_mbit) as wan:
         for turn in range(rounds):
             for codec in CODECS:
                 outcomes[codec].append(measure(place, wan, changes, codec))

@@ -31,7 +31,10 @@ class Table:
     contenders: list[str]
     rounds: int
     other_rounds: int  # of contenders but hairpin-adaptive
-    steps: int  # that count
+    steps: int  # of hairpin-adaptive that count; others take one, all theirs being alike
+
+    def steps_of(self, contender: str) -> int:
+        return self.steps if contender == ADAPTIVE else 1
 
 
 @dataclass
@@ -70,22 +73,23 @@ def run_hairpin(place: Place, wan: Wan, table: Table, kind: str, rtt: float) -> 
         **table.job,
         "split.layers": list(table.layers),
         "data.sequence_length": table.tokens,
-        "train.steps": warm_up(kind) + table.steps,
+        "train.steps": warm_up(kind) + table.steps_of(kind),
         "train.microbatches": table.microbatches,
         "schedule.kind": kind,
         "link.codec": "bf16",
     }
-    job = run(place, wan, changes)
+    job = run(place, wan, changes, rtt / 2)
     agreed = [line["times"] for line in agreements(job, "edge") if "times" in line]
     taken = statistics.median(seconds(job)[warm_up(kind) :])
     return Outcome(kind, rtt, taken, losses(job), agreed[-1] if agreed else None)
 
 
 def run_peer(place: Place, wan: Wan, table: Table, contender: str, rtt: float) -> Outcome:
+    wan.set(delay_ms=rtt / 2)
     place.jobs += 1
     given = {
         "address": f"{wan.edge}:{7400 + place.jobs}", "schedule": contender.removeprefix(PEER),
-        "steps": 1 + table.steps, "microbatches": table.microbatches, "length": table.tokens,
+        "steps": 1 + table.steps_of(contender), "microbatches": table.microbatches, "length": table.tokens,
     }  # fmt: skip
     options = [word for name, value in given.items() for word in (f"--{name}", value)]
     command = [sys.executable, ROOT / "benchmarks" / "peer_pipelining.py"]
@@ -101,7 +105,6 @@ def run_peer(place: Place, wan: Wan, table: Table, contender: str, rtt: float) -
 
 
 def measure(place: Place, wan: Wan, table: Table, contender: str, rtt: float) -> Outcome:
-    wan.set(delay_ms=rtt / 2)
     before, began = cpu_seconds(wan.process), os.times().elapsed
     way = run_peer if contender.startswith(PEER) else run_hairpin
     outcome = way(place, wan, table, contender, rtt)

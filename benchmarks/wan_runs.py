@@ -81,9 +81,14 @@ def start(place: Place, wan: Wan, job: Job) -> Pair:
     return Pair(wan, job.file, {site: [hairpin, site, job.file] for site in SITES})
 
 
-def run(place: Place, wan: Wan, changes: dict[str, object]) -> Job:
+def run(place: Place, wan: Wan, changes: dict[str, object], delay_ms: float) -> Job:
+    """A whole run; `delay_ms` each way until its last step, after which the edge fetches weights."""
+    wan.set(delay_ms=delay_ms)
     job = place.job(wan, changes)
-    start(place, wan, job).finish()
+    pair = start(place, wan, job)
+    wait_for_step(pair, job, changes["train.steps"])
+    wan.set(delay_ms=0)
+    pair.finish()
     shutil.rmtree(job.output / "edge" / "export")  # half a gigabyte of SmolLM2
     return job
 

@@ -50,8 +50,8 @@ class Outcome:
 
 
 def undisturbed(place: Place, changes: dict[str, object]) -> list[float]:
-    with Wan(delay_ms=RTT_MS / 2) as wan:
-        return losses(run(place, wan, changes))
+    with Wan() as wan:
+        return losses(run(place, wan, changes, RTT_MS / 2))
 
 
 def median(steps: list[float]) -> float:
