@@ -68,6 +68,10 @@ Rank::Rank(const Setup& setup, int number, const SiteGroups& groups,
         std::make_unique<pipeline::SegmentStage>(model_->segments(ranges[i]), events));
     by_stage[held[i]] = stages_.back().get();
   }
+  for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
+    const auto segments = model_->segments(*range);
+    reductions_.insert(reductions_.end(), segments.rbegin(), segments.rend());
+  }
   executor_ = std::make_unique<pipeline::Executor>(
       std::make_shared<const schedule::Schedule>(setup.schedule), list, by_stage,
       std::move(channels), tp_, trace);
@@ -85,6 +89,8 @@ Rank::Rank(const Setup& setup, int number, const SiteGroups& groups,
 
 Result<Contribution> Rank::compute(std::int64_t step, const pipeline::StepInputs& inputs) {
   model_->begin_step();
+  complete_.clear();
+  reduced_ = 0;
   HAIRPIN_TRY(auto outcome, executor_->run(step, inputs));
   finish_gradients();
   return contribution(std::move(outcome));
@@ -101,11 +107,17 @@ void Rank::before_forward(models::Segment& segment) {
   data_parallel_->before_use(segment.bucket());
 }
 
-// A table that another pipeline rank uses, too, waits for that rank at the end of the step.
 void Rank::gradients_done(models::Segment& segment) {
   model_->finish_gradients(segment);
-  if (tied_ != nullptr && &segment == model_->tied_apart().segment) return;
-  reduce(segment);
+  complete_.insert(&segment);
+  reduce_what_is_due();
+}
+
+// A table that another pipeline rank uses, too, waits for that rank at the end of the step.
+void Rank::reduce_what_is_due() {
+  for (; reduced_ < reductions_.size() && complete_.contains(reductions_[reduced_]); ++reduced_)
+    if (tied_ == nullptr || reductions_[reduced_] != model_->tied_apart().segment)
+      reduce(*reductions_[reduced_]);
 }
 
 void Rank::reduce(models::Segment& segment) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "hairpin/models/model_part.h"
@@ -50,6 +51,7 @@ class Rank : private pipeline::SegmentEvents {
   void before_forward(models::Segment& segment) override;
   void gradients_done(models::Segment& segment) override;
   void reduce(models::Segment& segment);
+  void reduce_what_is_due();
   void finish_gradients();
   Contribution contribution(pipeline::StepOutcome outcome);
 
@@ -59,6 +61,11 @@ class Rank : private pipeline::SegmentEvents {
   collective::Group* tied_;  // null unless this rank holds one of two uses of a tied table
   std::unique_ptr<models::ModelPart> model_;
   std::vector<std::unique_ptr<pipeline::SegmentStage>> stages_;
+  // In the order in which their reductions begin: all replicas must begin them alike, and replicas
+  // of an edge may end their two stages in different orders.
+  std::vector<models::Segment*> reductions_;
+  std::set<const models::Segment*> complete_;  // of the step that runs
+  std::size_t reduced_ = 0;
   std::unique_ptr<pipeline::Executor> executor_;
   std::unique_ptr<parallel::DataParallel> data_parallel_;
   std::unique_ptr<optim::Optimizer> optimizer_;
