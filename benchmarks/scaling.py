@@ -38,7 +38,7 @@ class Row:
 
 # Embedding, output head and loss cost about as much as eight of the 30 layers.
 PIPELINE = "[site]\npipeline = [19, 11]\n"
-SPLIT = "[split]\nlayers = [6, 19, 5]\n"
+SPLIT = '[split]\nlayers = [6, 19, 5]\n[schedule]\nkind = "hairpin-1f1b"\n'
 REPLICAS = "[site]\ndata_parallel = 2\n"
 ZERO = REPLICAS + "zero = 1\n"
 LATER = "overlap_grad_reduce = false\noverlap_param_gather = false\n"

@@ -63,8 +63,8 @@ void Encoder::loop() {
   while (auto waiting = next()) {
     const auto sent = encode_and_send(std::move(*waiting));
     if (sent) continue;
+    failed_(sent.error());  // before any rank can meet it here
     fail(sent.error());
-    failed_(sent.error());
   }
 }
 

@@ -181,6 +181,11 @@ void LinkSession::fail(Error error) {
   link_.fail(std::move(error));
 }
 
+std::optional<Error> LinkSession::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
 Result<void> LinkSession::send_tensor(const Tag& tag, std::vector<Tensor> shares) {
   std::int64_t tokens = 0;
   for (const auto& share : shares) tokens += share.size(0);

@@ -74,6 +74,9 @@ class LinkSession {
   // Ends everything with `error` and tells the peer.
   void fail(Error error);
 
+  // What it has ended with, if anything.
+  std::optional<Error> error() const;
+
   const SessionOptions& options() const { return options_; }
   link::Link& link() { return link_; }
 
@@ -88,7 +91,7 @@ class LinkSession {
   link::Link& link_;
   Mailbox& mailbox_;
   const SessionOptions options_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<wire::Manifest> manifests_;
   std::deque<wire::StepScalars> scalars_;

@@ -182,7 +182,7 @@ TEST_F(Session, ATensorThatCannotBeEncodedEndsAll) {
   EXPECT_EQ(error.kind, ErrorKind::internal);
   EXPECT_THAT(
       error.message,
-      HasSubstr("the gradient of step 0, microbatch 0, domain 0, boundary 1 could not be sent: "));
+      HasSubstr("the gradient of step 1, microbatch 1, domain 0, boundary 1 could not be sent: "));
   EXPECT_FALSE(session_->send_tensor({TensorKind::gradient, 1}, {at::ones({2, 4})}));
   EXPECT_THAT(peer_->receive().error().message, HasSubstr("refused"));
 }
@@ -231,7 +231,7 @@ TEST_F(Codecs, TheOneOfAnotherKindOrDirectionIsRefused) {
   message.payload.resize(3 * wire::row_bytes(message.codec, kHidden));
   ASSERT_TRUE(pair_.cloud->send(message));
   EXPECT_EQ(at_edge_.take({}).error().message,
-            "the peer sent the activation of step 6, microbatch 2, domain 0, boundary 1 of F32 in "
+            "the peer sent the activation of step 7, microbatch 3, domain 0, boundary 1 of F32 in "
             "int4, the contract says F32 in bf16");
 }
 

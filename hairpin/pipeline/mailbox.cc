@@ -11,8 +11,8 @@ Tag tag_of(const wire::TensorMessage& message) {
 
 std::string tag_text(const Tag& tag) {
   return fmt::format("{} of step {}, microbatch {}, domain {}, boundary {}",
-                     tag.kind == wire::TensorKind::activation ? "activation" : "gradient", tag.step,
-                     tag.microbatch, tag.domain, tag.boundary);
+                     tag.kind == wire::TensorKind::activation ? "activation" : "gradient",
+                     tag.step + 1, std::int64_t{tag.microbatch} + 1, tag.domain, tag.boundary);
 }
 
 bool Mailbox::put(const Tag& tag, Tensor tensor) {

@@ -27,7 +27,8 @@ struct Tag {
   auto operator<=>(const Tag&) const = default;
 };
 Tag tag_of(const wire::TensorMessage& message);
-std::string tag_text(const Tag& tag);  // "activation of step 3, microbatch 2, boundary 0"
+// "activation of step 3, microbatch 2, domain 0, boundary 0": steps and microbatches count from 1.
+std::string tag_text(const Tag& tag);
 
 // Thread-safe.
 class Mailbox {

@@ -76,7 +76,7 @@ TEST(Mailbox, AFailureIsHeardEvenByWhoseTensorIsThere) {
 }
 
 TEST(Tag, IsNamedForPeople) {
-  EXPECT_EQ(tag_text(kTag), "gradient of step 3, microbatch 2, domain 0, boundary 1");
+  EXPECT_EQ(tag_text(kTag), "gradient of step 4, microbatch 3, domain 0, boundary 1");
 }
 
 }  // namespace

@@ -69,14 +69,18 @@ Adaptation::Adaptation(std::shared_ptr<const Schedule> first, GenerateOptions op
 
 bool Adaptation::due(const Times& now) const {
   if (adapt_ == Adapt::never) return false;
-  if (!chosen_for_) return recent_.count() >= kFirstSteps;
-  if (adapt_ == Adapt::once) return false;
+  if (!chosen_for_) return steps_ >= kFirstSteps;
+  if (adapt_ == Adapt::once || steps_ < kPause) return false;
   const double then = step_of(*schedule_, *chosen_for_);
   return std::abs(step_of(*schedule_, now) - then) > kDrift * then;
 }
 
-std::optional<Agreed> Adaptation::measured(const Times& times) {
+void Adaptation::add(const Times& times) {
   recent_.add(times);
+  ++steps_;
+}
+
+std::optional<Agreed> Adaptation::choose() {
   const Times now = recent_.median();
   if (!due(now)) return std::nullopt;
   Agreed agreed{.schedule = schedule_, .times = now, .step_before = step_of(*schedule_, now)};
@@ -93,6 +97,7 @@ std::optional<Agreed> Adaptation::measured(const Times& times) {
     agreed.schedule = schedule_ = std::make_shared<const Schedule>(std::move(*made));
   }
   chosen_for_ = now;
+  steps_ = 0;
   return agreed;
 }
 

@@ -1,6 +1,6 @@
 // When a run's order of ops is chosen anew, and which it is: from the times that its steps
-// measured. Whole numbers in, sums and comparisons of them: two sites that are told the same
-// numbers come to the same orders at the same steps, on any machines.
+// measured. Two sites that are told the same whole numbers come to the same orders at the same
+// steps, on any machines (docs/adr/0008).
 #pragma once
 
 #include <memory>
@@ -34,14 +34,17 @@ class Adaptation {
   static constexpr double kDrift = 0.10;
   // Steps that are measured before the first choice: a run's first one is slow by itself.
   static constexpr std::size_t kFirstSteps = 2;
+  // Steps from one choice to the next, at least: then none of those that count is from before it.
+  static constexpr std::size_t kPause = RecentTimes::kSteps;
 
   // FIRST is what runs until something is measured; OPTIONS are those it was generated with, whose
   // times aren't read.
   Adaptation(std::shared_ptr<const Schedule> first, GenerateOptions options, Adapt adapt);
 
-  // After a step that measured TIMES, which `to_costs` has taken: what to run from the next step
-  // on, where it is time to choose.
-  std::optional<Agreed> measured(const Times& times);
+  // A step measured TIMES, which `to_costs` has taken.
+  void add(const Times& times);
+  // What to run from the next step on, where it is time to choose. At most once after an `add`.
+  std::optional<Agreed> choose();
 
   const std::shared_ptr<const Schedule>& schedule() const { return schedule_; }
   const RecentTimes& recent() const { return recent_; }
@@ -54,6 +57,7 @@ class Adaptation {
   const Adapt adapt_;
   RecentTimes recent_;
   std::optional<Times> chosen_for_;
+  std::size_t steps_ = 0;  // since the last choice, or the beginning
 };
 
 }  // namespace hairpin::schedule

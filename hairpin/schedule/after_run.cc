@@ -1,5 +1,7 @@
 #include "hairpin/schedule/after_run.h"
 
+#include <algorithm>
+
 #include "hairpin/schedule/advice.h"
 #include "hairpin/schedule/explain.h"
 #include "hairpin/schedule/simulate.h"
@@ -23,9 +25,16 @@ Result<std::string> after_run_line(const Record& record) {
   if (!record.times) return std::string();
   HAIRPIN_TRY(const Costs costs, to_costs(record.schedule, *record.times));
   HAIRPIN_TRY(const Simulation simulation, simulate(record.schedule, costs));
-  HAIRPIN_TRY(const auto improved, improvements(record.schedule.kind, options_of(record), costs));
-  return busy_line(record.schedule, simulation) + "; " +
-         advice(improved, simulation.step, milliseconds_text, " ms");
+  HAIRPIN_TRY(const auto advice, advice_for(record, costs, simulation.step));
+  return busy_line(record.schedule, simulation) + "; " + advice;
+}
+
+Result<std::string> advice_for(const Record& record, const Costs& costs, double step) {
+  const auto options = options_of(record);
+  HAIRPIN_TRY(const Schedule fresh, generate_for(record.schedule.kind, options, costs));
+  step = std::min(step, replay(fresh, costs).step);
+  HAIRPIN_TRY(const auto improved, improvements(record.schedule.kind, options, costs));
+  return advice(improved, step, milliseconds_text, " ms");
 }
 
 std::string milliseconds_text(double microseconds) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hairpin/base/result.h"
+#include "hairpin/schedule/costs.h"
 #include "hairpin/schedule/generate.h"
 #include "hairpin/schedule/record.h"
 
@@ -17,6 +18,11 @@ GenerateOptions options_of(const Record& record);
 // end, by simulation at its times. "" without times. Takes as long as a few searches for a
 // schedule. Errors (bad_input): a kind that `generate` doesn't know, and what it refuses.
 Result<std::string> after_run_line(const Record& record);
+
+// `advice` for RECORD's layout at COSTS, where a step takes STEP. Of hairpin-adaptive against an
+// order made for these costs, if that is shorter: what choosing anew gains is no improvement's.
+// Errors (bad_input): as `improvements`.
+Result<std::string> advice_for(const Record& record, const Costs& costs, double step);
 
 // Microseconds as people read them, without the unit: "567", "56.7", "5.67".
 std::string milliseconds_text(double microseconds);

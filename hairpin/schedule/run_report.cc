@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "hairpin/schedule/advice.h"
 #include "hairpin/schedule/after_run.h"
 #include "hairpin/schedule/bound.h"
 #include "hairpin/schedule/explain.h"
@@ -81,8 +80,7 @@ Result<void> simulate_it(Findings& f) {
   HAIRPIN_TRY(f.bound, lower_bound(schedule, f.costs));
   f.path = path_shares(schedule, f.simulation);
   f.busy = busy_line(schedule, f.simulation);
-  HAIRPIN_TRY(const auto improved, improvements(schedule.kind, options_of(f.record), f.costs));
-  f.advice = advice(improved, f.simulation.step, milliseconds_text, " ms");
+  HAIRPIN_TRY(f.advice, advice_for(f.record, f.costs, f.simulation.step));
   return {};
 }
 

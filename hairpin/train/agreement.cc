@@ -14,14 +14,16 @@ namespace {
 
 // What a tensor's frame and the fragments that it is cut into add, about.
 constexpr std::uint64_t kFrameBytes = 100;
+constexpr double kMostBandwidth = 1e15;  // bytes a second
 
 std::uint32_t microseconds(double seconds) {
   return static_cast<std::uint32_t>(
       std::clamp(seconds * 1e6, 1.0, static_cast<double>(schedule::kMaxMicroseconds)));
 }
 
+// What the peer claims may be anything.
 std::uint64_t known(double rate, std::uint64_t samples) {
-  return samples > 0 ? static_cast<std::uint64_t>(rate) : 0;
+  return samples > 0 ? static_cast<std::uint64_t>(std::clamp(rate, 0.0, kMostBandwidth)) : 0;
 }
 
 void set(schedule::Times& times, const wire::StageTime& stage) {
@@ -65,7 +67,9 @@ Result<std::shared_ptr<const schedule::Schedule>> Agreement::hear(std::int64_t s
   HAIRPIN_CHECK_OK(check(peers, step));
   const auto measured = times(peers);
   if (!measured) return nullptr;
-  const auto agreed = adaptation_.measured(*measured);
+  adaptation_.add(*measured);
+  if (step + 1 == setup_.job.train.steps) return nullptr;
+  const auto agreed = adaptation_.choose();
   if (!agreed) return nullptr;
   HAIRPIN_CHECK_OK(observer_(step + 1, *agreed));
   if (agreed->same_order) return nullptr;
@@ -137,7 +141,7 @@ schedule::TransferTimes Agreement::transfer(wire::Role sender, std::uint64_t rec
                             static_cast<std::uint32_t>(setup_.model.architecture.hidden_size));
     const auto busy = schedule::transfer_microseconds(static_cast<std::int64_t>(bytes),
                                                       static_cast<std::int64_t>(bandwidth));
-    return busy ? *busy : schedule::kMaxMicroseconds;
+    return busy ? *busy : schedule::kMaxMicroseconds;  // longer than any: no order helps
   };
   return {time(wire::TensorKind::activation), time(wire::TensorKind::gradient)};
 }

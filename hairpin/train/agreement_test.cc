@@ -72,7 +72,7 @@ class Agreements : public testing::Test {
   pipeline::Mailbox edge_mailbox_, cloud_mailbox_;
   pipeline::LinkSession edge_session_{*pair_.edge, edge_mailbox_, {.role = wire::Role::edge}};
   pipeline::LinkSession cloud_session_{*pair_.cloud, cloud_mailbox_, {.role = wire::Role::cloud}};
-  const train::Setup edge_setup_, cloud_setup_;  // gtest has a Setup of its own
+  train::Setup edge_setup_, cloud_setup_;  // gtest has a Setup of its own
   std::vector<schedule::Agreed> at_edge_, at_cloud_;
   Agreement edge_{edge_setup_, edge_session_, note(at_edge_)};
   Agreement cloud_{cloud_setup_, cloud_session_, note(at_cloud_)};
@@ -84,8 +84,7 @@ TEST_F(Agreements, BothSitesMeasureChooseAndChooseAgain) {
   step(1);
   ASSERT_EQ(at_edge_.size(), 1u);
   cloud_forward_ = 9000;
-  step(2);
-  step(3);
+  for (int i = 2; i < 5; ++i) step(i);
   ASSERT_EQ(at_edge_.size(), 2u);
   EXPECT_EQ(at_edge_[1].reason, "cloud 1's time for a microbatch went from 6.0 to 27.0 ms");
   ASSERT_EQ(at_cloud_.size(), 2u);
@@ -101,6 +100,58 @@ TEST_F(Agreements, BothSitesMeasureChooseAndChooseAgain) {
   EXPECT_EQ(times.latency, 400);
   EXPECT_EQ(edge_.record().schedule, *at_edge_[1].schedule);
   EXPECT_EQ(edge_.record().times->forward[1], 9000);
+}
+
+// A link whose two ends have seen different things.
+class SeenLink : public link::Link {
+ public:
+  SeenLink(link::Link& link, link::LinkEstimate seen) : link_(link), seen_(seen) {}
+  Result<void> send(wire::Message message) override { return link_.send(std::move(message)); }
+  Result<wire::Message> receive() override { return link_.receive(); }
+  void fail(Error reason) override { link_.fail(std::move(reason)); }
+  Result<void> flush() override { return link_.flush(); }
+  void set_max_frame_bytes(std::uint64_t bytes) override { link_.set_max_frame_bytes(bytes); }
+  link::Traffic sent() const override { return link_.sent(); }
+  link::Traffic received() const override { return link_.received(); }
+  void watch(link::FrameObserver observer) override { link_.watch(std::move(observer)); }
+  link::LinkEstimate estimate() const override { return seen_; }
+
+ private:
+  link::Link& link_;
+  const link::LinkEstimate seen_;
+};
+
+// Of a direction the receiver's bandwidth counts, of latencies the lesser; each kind and direction
+// has its codec. 13 tokens of 64 elements: 3328 bytes in fp32, 858 in int8, and 100 of frames.
+TEST_F(Agreements, BothSitesComputeTheSameTransfers) {
+  for (auto* setup : {&edge_setup_, &cloud_setup_})
+    setup->job.link = {.codec_activation_up = "int8", .codec_gradient_down = "int8"};
+  const link::MemoryPair pair = link::make_memory_pair();
+  SeenLink at_edge(*pair.edge, {.min_rtt_seconds = 0.008,
+                                .rtt_samples = 3,
+                                .up_bytes_per_second = 1,
+                                .down_bytes_per_second = 1e6,
+                                .up_samples = 1,
+                                .down_samples = 1});
+  SeenLink at_cloud(*pair.cloud, {.min_rtt_seconds = 0.006,
+                                  .rtt_samples = 3,
+                                  .up_bytes_per_second = 2e6,
+                                  .down_bytes_per_second = 2,
+                                  .up_samples = 1,
+                                  .down_samples = 1});
+  pipeline::Mailbox edge_mailbox, cloud_mailbox;
+  pipeline::LinkSession edge_session(at_edge, edge_mailbox, {.role = wire::Role::edge});
+  pipeline::LinkSession cloud_session(at_cloud, cloud_mailbox, {.role = wire::Role::cloud});
+  Agreement edge(edge_setup_, edge_session, note(at_edge_));
+  Agreement cloud(cloud_setup_, cloud_session, note(at_cloud_));
+  ASSERT_TRUE(edge.tell(0, {{0, 1000, 2000, 0}, {3, 1000, 2000, 0}}, kTokens));
+  ASSERT_TRUE(cloud.tell(0, {{1, 2000, 4000, 0}, {2, 2000, 4000, 0}}, kTokens));
+  ASSERT_TRUE(edge.hear(0) && cloud.hear(0));
+  const auto times = edge.record().times.value();
+  EXPECT_EQ(times, cloud.record().times);
+  EXPECT_EQ(times.latency, 3000);
+  EXPECT_EQ(times.up, (schedule::TransferTimes{479, 1714}));
+  EXPECT_EQ(times.down, (schedule::TransferTimes{3428, 958}));
 }
 
 TEST_F(Agreements, WhatThePeerMayNotSay) {

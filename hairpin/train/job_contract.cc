@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "hairpin/schedule/fingerprint.h"
 #include "hairpin/train/agreement.h"
 
 namespace hairpin::train {
@@ -63,6 +64,8 @@ link::Contract job_contract(const Setup& setup, const hf::Identity& model) {
   add("optimizer.norm_type", config::word_of(optimizer.norm_type));
   add("schedule.kind", job.schedule.kind);
   add("schedule.split_backward", job.schedule.split_backward);
+  add("schedule (first order's fingerprint)",
+      fmt::format("{:016x}", schedule::fingerprint(setup.schedule)));
   add("schedule.adapt", adapt_word(job.schedule));
   add("schedule.max_in_flight",
       job.schedule.max_in_flight ? fmt::format("{}", *job.schedule.max_in_flight) : "none");

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <functional>
 
+#include "hairpin/schedule/fingerprint.h"
+
 namespace hairpin::train {
 namespace {
 
@@ -67,6 +69,8 @@ TEST(JobContract, SaysThisAndNothingElse) {
       {"optimizer.norm_type", "2"},
       {"schedule.kind", "hairpin-adaptive"},
       {"schedule.split_backward", "false"},
+      {"schedule (first order's fingerprint)",
+       fmt::format("{:016x}", schedule::fingerprint(some_site().setup.schedule))},
       {"schedule.adapt", "always"},
       {"schedule.max_in_flight", "none"},
       {"link.codec_activation_up", "int4"},
@@ -116,6 +120,8 @@ TEST(JobContract, ADifferenceInAnyFieldIsNamed) {
        [](Site& s) { s.setup.job.optimizer.norm_type = config::NormType::infinity; }},
       {"schedule.kind", [](Site& s) { s.setup.job.schedule.kind = "gpipe"; }},
       {"schedule.split_backward", [](Site& s) { s.setup.job.schedule.split_backward = true; }},
+      {"schedule (first order's fingerprint)",
+       [](Site& s) { s.setup.schedule.ranks.emplace_back(); }},
       {"schedule.adapt", [](Site& s) { s.setup.job.schedule.adapt = false; }},
       {"schedule.max_in_flight", [](Site& s) { s.setup.job.schedule.max_in_flight = 3; }},
       {"link.codec_activation_up", [](Site& s) { s.setup.job.link.codec_activation_up = "int8"; }},

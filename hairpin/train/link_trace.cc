@@ -9,8 +9,10 @@ namespace hairpin::train {
 
 std::string frame_name(const schedule::Schedule& layout, const wire::Message& message) {
   const auto* tensor = std::get_if<wire::TensorMessage>(&message);
-  // A peer may name a boundary that there isn't.
-  if (tensor == nullptr || tensor->boundary + 1 >= layout.num_stages())
+  // A peer may name what there isn't; it is told so elsewhere.
+  if (tensor == nullptr || tensor->boundary + 1 >= layout.num_stages() ||
+      tensor->domain >= layout.domains ||
+      tensor->microbatch >= static_cast<std::uint32_t>(layout.microbatches))
     return std::string(wire::message_name(message));
   schedule::Op op{.stage = tensor->boundary,
                   .microbatch = static_cast<int>(tensor->microbatch),

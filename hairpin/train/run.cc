@@ -31,16 +31,16 @@ std::size_t num_ranks(const Setup& setup) {
 // may be chosen anew only the cap is known, or that a step has no more microbatches.
 std::size_t max_waiting(const Setup& setup) {
   const auto& schedule = setup.schedule;
-  const auto cap = setup.job.schedule.max_in_flight;
-  if (schedule.kind == "hairpin-adaptive")
-    return 2 * static_cast<std::size_t>(
-                   cap ? std::min(2 * *cap * schedule.edge_ranks, setup.microbatches_per_step())
-                       : setup.microbatches_per_step());
-  std::size_t held = 0;
+  std::int64_t held = 0;
   const auto peak = schedule::peak_in_flight(schedule);
   for (int rank = 0; rank < schedule.edge_ranks; ++rank)
-    held += static_cast<std::size_t>(peak.rank[static_cast<std::size_t>(rank)]);
-  return 2 * held;
+    held += peak.rank[static_cast<std::size_t>(rank)];
+  if (schedule.kind == "hairpin-adaptive") {
+    held = setup.microbatches_per_step();
+    if (const auto cap = setup.job.schedule.max_in_flight)
+      held = std::min(held, *cap * schedule.edge_ranks);
+  }
+  return 2 * static_cast<std::size_t>(held);
 }
 
 // What the peer may send: boundary 0 and the last one are the cuts.
@@ -91,6 +91,8 @@ class SplitRun {
     log::info("the {} is connected and the jobs agree",
               role == wire::Role::edge ? "cloud" : "edge");
     HAIRPIN_TRY(directory_, RunDirectory::create(setup_, options_.progress));
+    link_trace_.emplace(link_, directory_.trace(), setup_.schedule,
+                        SiteGroups::num_trace_threads(setup_.mesh()));
     session_.emplace(link_, mailbox_, session_options(setup_, meters_.front()));
     return {};
   }
@@ -100,12 +102,10 @@ class SplitRun {
         setup_, *session_,
         [this](std::int64_t from, const schedule::Agreed& agreed) { return note(from, agreed); });
     site_.emplace(setup_, source, mailbox_, &*session_, &*agreement_, meters_, directory_.trace());
-    {
-      const LinkTrace watched(link_, directory_.trace(), setup_.schedule,
-                              SiteGroups::num_trace_threads(setup_.mesh()));
-      HAIRPIN_CHECK_OK(
-          site_->run([&](const metrics::StepRecord& record) { return directory_.record(record); }));
-    }
+    const auto trained =
+        site_->run([&](const metrics::StepRecord& record) { return directory_.record(record); });
+    link_trace_.reset();
+    HAIRPIN_CHECK_OK(trained);
     trained_ = true;
     HAIRPIN_CHECK_OK(directory_.finish());
     if (options_.progress) log_advice();
@@ -146,6 +146,7 @@ class SplitRun {
  private:
   void log_advice() const {
     const auto line = schedule::after_run_line(agreement_->record());
+    if (!line) log::warning("no advice: {}", line.error().message);
     if (line && !line->empty()) log::info("in the end: {}", *line);
   }
 
@@ -176,6 +177,7 @@ class SplitRun {
   std::vector<MemoryMeter> meters_;  // by rank of this site
   pipeline::Mailbox mailbox_;
   RunDirectory directory_;
+  std::optional<LinkTrace> link_trace_;  // from before the session receives anything
   std::optional<pipeline::LinkSession> session_;
   std::optional<Agreement> agreement_;
   std::optional<Site> site_;

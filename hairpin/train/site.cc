@@ -229,9 +229,11 @@ std::vector<metrics::RankMemory> Site::tensor_memory() const {
   return ranks;
 }
 
-// A failure inside a rank says which rank's it is; others' and the peer's come with their names.
+// A failure inside a rank says which rank's it is; others', the session's and the peer's come with
+// their names.
 Error Site::named(int number, Error error) const {
-  if (error.kind == ErrorKind::internal && !groups_.world().error())
+  const bool from_session = session_ != nullptr && session_->error();
+  if (error.kind == ErrorKind::internal && !from_session && !groups_.world().error())
     error.message =
         fmt::format("{}: {}", setup_.rank_name(mesh_.coordinate(number)), error.message);
   return error;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "hairpin/schedule/times.h"
+
 namespace hairpin::train {
 namespace {
 
@@ -14,7 +16,9 @@ std::uint32_t median(std::vector<std::chrono::nanoseconds> durations) {
   const auto middle = durations.begin() + static_cast<std::ptrdiff_t>((durations.size() - 1) / 2);
   std::nth_element(durations.begin(), middle, durations.end());
   const auto time = std::chrono::duration_cast<microseconds>(*middle).count();
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(time, 1, 1'000'000'000));
+  // A backward is a sum of two.
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(time, 1, schedule::kMaxMicroseconds / 2));
 }
 
 }  // namespace

@@ -144,7 +144,6 @@ TEST(Adaptive, OrdersChosenOnTheWayChangeNoBit) {
   EXPECT_FALSE(edge[0].times);
   EXPECT_TRUE(edge[1].times);
   EXPECT_GE(edge[1].times->latency, 8000);
-  EXPECT_NE(edge[1].schedule.ranks, edge[0].schedule.ranks);  // this latency asks for more depth
 }
 
 }  // namespace
