@@ -29,7 +29,9 @@ def write_model(directory: Path, shape: Shape, make_tiny: Path) -> None:
     os.environ["HF_HUB_OFFLINE"] = "1"
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     torch.manual_seed(1)
     vocabulary = json.loads((directory / "config.json").read_text())["vocab_size"]
     config = LlamaConfig(
