@@ -38,6 +38,7 @@ struct Findings {
   std::vector<std::pair<std::string, double>> path;
   std::string busy, advice;
   std::vector<std::string> missing;
+  std::int64_t dropped = 0;  // spans that the traces left out
 };
 
 double part(double time, double makespan) { return makespan > 0 ? time / makespan : 0; }
@@ -97,6 +98,7 @@ Result<Findings> find(const ReportOptions& options) {
   HAIRPIN_CHECK_OK(simulate_it(f));
   note_busy(f);
   f.missing = std::move(files.missing);
+  for (const auto& trace : files.traces) f.dropped += trace.dropped;
   return f;
 }
 
@@ -127,7 +129,8 @@ std::string json_text(const Findings& f) {
                                    {"critical_path", nlohmann::ordered_json::object()},
                                    {"busy", f.busy},
                                    {"advice", f.advice},
-                                   {"missing_traces", f.missing}};
+                                   {"missing_traces", f.missing},
+                                   {"dropped_spans", f.dropped}};
   if (f.measured_step) report["measured_step"] = *f.measured_step;
   for (const auto& [name, share] : f.path) report["critical_path"][name] = share;
   return report.dump() + "\n";
@@ -154,6 +157,9 @@ std::string notes_text(const Findings& f) {
         "the sites' clocks differ: the cloud's times are moved by {:.3f} ms, to the middle of what "
         "is possible\n",
         f.measured.cloud_shift / 1000);
+  if (f.dropped > 0)
+    text += fmt::format(
+        "the traces left {} later spans out: of the last steps frames may be missing\n", f.dropped);
   for (const auto& file : f.missing)
     text += fmt::format("{}: not there; output.trace = true on that site would have written it\n",
                         file);

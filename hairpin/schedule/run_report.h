@@ -30,7 +30,7 @@ struct RunReport {
 // measured_step (of metrics.jsonl; null: not there), simulated_makespan, simulated_step,
 // lower_bound, agreed_times (false: medians), cloud_clock_shift, ranks and link (name,
 // busy_measured, busy_simulated: parts of the makespan; measured null: no trace), critical_path,
-// busy, advice, missing_traces. Text: the same as a table.
+// busy, advice, missing_traces, dropped_spans. Text: the same as a table.
 // Errors (bad_input): as `read_run` and `measured_step`.
 Result<RunReport> run_report(const ReportOptions& options);
 

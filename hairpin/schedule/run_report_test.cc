@@ -103,7 +103,8 @@ TEST_F(RunReportTest, Json) {
                       "edge": 0.11538461538461539},
     "busy": "edge busy 12 %, the edge waits 88 %",
     "advice": "half the latency would help most: step 520 -> 320 ms (-38 %)",
-    "missing_traces": []
+    "missing_traces": [],
+    "dropped_spans": 0
 })json"));
 }
 
