@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "hairpin/base/check.h"
 #include "hairpin/schedule/replay.h"
@@ -26,6 +28,14 @@ std::string place_of(const Schedule& schedule, std::size_t stage) {
   if (stage == 0) return "the edge's head";
   if (stage + 1 == schedule.position_of_stage.size()) return "the edge's tail";
   return fmt::format("cloud {}", schedule.position_of_stage[stage]);
+}
+
+// Of an even number the lesser; 0 of none.
+std::int64_t lesser_median(const std::deque<std::int64_t>& values) {
+  if (values.empty()) return 0;
+  std::vector<std::int64_t> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[(sorted.size() - 1) / 2];
 }
 
 // What moved most, in time.
@@ -75,14 +85,26 @@ bool Adaptation::due(const Times& now) const {
   return std::abs(step_of(*schedule_, now) - then) > kDrift * then;
 }
 
-void Adaptation::add(const Times& times) {
+void Adaptation::add(const Times& times, std::int64_t duration) {
   recent_.add(times);
   ++steps_;
+  durations_.push_back(duration);
+  if (durations_.size() > kPause) durations_.pop_front();
 }
 
 std::optional<Agreed> Adaptation::choose() {
   const Times now = recent_.median();
-  if (!due(now)) return std::nullopt;
+  auto agreed = taken_back(now);
+  if (!agreed && due(now)) agreed = chosen_for(now);
+  if (!agreed) return std::nullopt;
+  schedule_ = agreed->schedule;
+  chosen_for_ = now;
+  steps_ = 0;
+  durations_.clear();
+  return agreed;
+}
+
+Agreed Adaptation::chosen_for(const Times& now) {
   Agreed agreed{.schedule = schedule_, .times = now, .step_before = step_of(*schedule_, now)};
   agreed.reason = chosen_for_ ? reason_of(*schedule_, *chosen_for_, now)
                               : std::string("the first steps are measured");
@@ -91,14 +113,31 @@ std::optional<Agreed> Adaptation::choose() {
   HAIRPIN_CHECK(made.has_value(), "{}", made.error().message);
   agreed.step = step_of(*made, now);
   agreed.same_order = agreed.step >= agreed.step_before;
+  before_.reset();
   if (agreed.same_order) {
     agreed.step = agreed.step_before;
   } else {
-    agreed.schedule = schedule_ = std::make_shared<const Schedule>(std::move(*made));
+    before_ = {schedule_, lesser_median(durations_)};
+    agreed.schedule = std::make_shared<const Schedule>(std::move(*made));
   }
-  chosen_for_ = now;
-  steps_ = 0;
   return agreed;
+}
+
+// The simulator may not know everything, a link's bandwidth for one that no frame was large enough
+// to show. So what was chosen is held against what it replaced, once, by the clock.
+std::optional<Agreed> Adaptation::taken_back(const Times& now) {
+  if (adapt_ != Adapt::always || !before_ || steps_ < kPause) return std::nullopt;
+  const auto before = *std::exchange(before_, std::nullopt);
+  const auto took = lesser_median(durations_);
+  if (before.duration == 0 || took == 0 || due(now)) return std::nullopt;
+  const auto then = static_cast<double>(before.duration), is = static_cast<double>(took);
+  if (is <= then + kDrift * then) return std::nullopt;
+  return Agreed{.schedule = before.schedule,
+                .times = now,
+                .reason = "steps by the last choice took longer than those before it",
+                .step_before = is,
+                .step = then,
+                .taken_back = true};
 }
 
 }  // namespace hairpin::schedule

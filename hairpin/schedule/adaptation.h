@@ -3,6 +3,8 @@
 // steps, on any machines (docs/adr/0008).
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +23,9 @@ struct Agreed {
   // Microseconds by simulation at these times, of the order so far and of this one: never longer.
   double step_before = 0, step = 0;
   bool same_order = false;  // none was found that is shorter
+  // The order before was taken up again, as steps by the last choice took longer: then `step` and
+  // `step_before` are measured.
+  bool taken_back = false;
 };
 
 // When an order is chosen: not at all (a kind that doesn't follow times), after the first steps, or
@@ -41,8 +46,9 @@ class Adaptation {
   // times aren't read.
   Adaptation(std::shared_ptr<const Schedule> first, GenerateOptions options, Adapt adapt);
 
-  // A step measured TIMES, which `to_costs` has taken.
-  void add(const Times& times);
+  // A step measured TIMES, which `to_costs` has taken, and took DURATION microseconds as a whole;
+  // 0: not known.
+  void add(const Times& times, std::int64_t duration = 0);
   // What to run from the next step on, where it is time to choose. At most once after an `add`.
   std::optional<Agreed> choose();
 
@@ -50,14 +56,23 @@ class Adaptation {
   const RecentTimes& recent() const { return recent_; }
 
  private:
+  // The order before the last choice.
+  struct Before {
+    std::shared_ptr<const Schedule> schedule;
+    std::int64_t duration = 0;  // of a step by it
+  };
   bool due(const Times& now) const;
+  Agreed chosen_for(const Times& now);
+  std::optional<Agreed> taken_back(const Times& now);
 
   std::shared_ptr<const Schedule> schedule_;
   GenerateOptions options_;
   const Adapt adapt_;
   RecentTimes recent_;
   std::optional<Times> chosen_for_;
-  std::size_t steps_ = 0;  // since the last choice, or the beginning
+  std::size_t steps_ = 0;               // since the last choice, or the beginning
+  std::deque<std::int64_t> durations_;  // of the last of these steps
+  std::optional<Before> before_;
 };
 
 }  // namespace hairpin::schedule

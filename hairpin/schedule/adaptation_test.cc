@@ -118,6 +118,56 @@ TEST_F(AdaptationOf, NoiseIsNoReason) {
   }
 }
 
+class TakingBack : public AdaptationOf {
+ protected:
+  TakingBack() { times_.latency = 6000; }
+  // Steps of these durations, each leading to no choice but the last one's.
+  std::optional<Agreed> after(const std::vector<std::int64_t>& durations) {
+    std::optional<Agreed> agreed;
+    for (const auto duration : durations) {
+      EXPECT_FALSE(agreed);
+      adaptation_.add(times_, duration);
+      agreed = adaptation_.choose();
+    }
+    return agreed;
+  }
+};
+
+TEST_F(TakingBack, AChoiceThatTookLongerIsTakenBack) {
+  const auto chosen = after({0, 1000});
+  ASSERT_TRUE(chosen && !chosen->same_order);
+  EXPECT_FALSE(chosen->taken_back);
+  const auto agreed = after({1500, 1110, 1200});
+  EXPECT_FALSE(agreed);  // the first step's duration was not known
+}
+
+TEST_F(TakingBack, AndTheOneBeforeStays) {
+  ASSERT_TRUE(after({1040, 1000}));
+  const auto agreed = after({900, 1110, 1101});
+  ASSERT_TRUE(agreed);
+  EXPECT_TRUE(agreed->taken_back);
+  EXPECT_EQ(agreed->schedule, first_);
+  EXPECT_EQ(adaptation_.schedule(), first_);
+  EXPECT_EQ(agreed->step_before, 1101);
+  EXPECT_EQ(agreed->step, 1000);
+  EXPECT_FALSE(after({5000, 5000, 5000, 5000}));  // by the clock once only
+  times_.latency = 16000;
+  EXPECT_TRUE(after({1000, 1000}));
+}
+
+TEST_F(TakingBack, NotForATenthMoreNorWhereTimesChanged) {
+  ASSERT_TRUE(after({1000, 1000}));
+  EXPECT_FALSE(after({1100, 1100, 1100, 9000, 9000, 9000}));
+  Adaptation other(first_, options_, Adapt::always);
+  for (int i = 0; i < 2; ++i) other.add(times_, 1000);
+  ASSERT_TRUE(other.choose());
+  times_.latency = 40'000;
+  for (int i = 0; i < 3; ++i) other.add(times_, 9000);
+  const auto agreed = other.choose();
+  ASSERT_TRUE(agreed);
+  EXPECT_FALSE(agreed->taken_back);
+}
+
 TEST_F(AdaptationOf, PinnedAfterTheFirstChoice) {
   Adaptation pinned(first_, options_, Adapt::once);
   EXPECT_FALSE(measured(pinned, times_));

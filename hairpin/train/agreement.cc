@@ -55,6 +55,7 @@ Result<void> Agreement::tell(std::int64_t step, std::vector<wire::StageTime> own
   const auto link = session_.link().estimate();
   own_ = {.step = static_cast<std::uint32_t>(step),
           .schedule = fingerprint_,
+          .duration = duration(),
           .latency = link.rtt_samples > 0 ? microseconds(link.min_rtt_seconds / 2) : 0,
           .up_bandwidth = known(link.up_bytes_per_second, link.up_samples),
           .down_bandwidth = known(link.down_bytes_per_second, link.down_samples),
@@ -62,12 +63,19 @@ Result<void> Agreement::tell(std::int64_t step, std::vector<wire::StageTime> own
   return session_.send(own_);
 }
 
+// From one step's end to the next one's.
+std::uint32_t Agreement::duration() {
+  const auto now = std::chrono::steady_clock::now();
+  const auto before = std::exchange(told_, now);
+  return before ? microseconds(std::chrono::duration<double>(now - *before).count()) : 0;
+}
+
 Result<std::shared_ptr<const schedule::Schedule>> Agreement::hear(std::int64_t step) {
   HAIRPIN_TRY(const auto peers, session_.next_times());
   HAIRPIN_CHECK_OK(check(peers, step));
   const auto measured = times(peers);
   if (!measured) return nullptr;
-  adaptation_.add(*measured);
+  adaptation_.add(*measured, setup_.part == Part::edge ? own_.duration : peers.duration);
   if (step + 1 == setup_.job.train.steps) return nullptr;
   const auto agreed = adaptation_.choose();
   if (!agreed) return nullptr;

@@ -3,6 +3,7 @@
 // the same step's end. docs/schedules.md, "Agreement".
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -41,6 +42,7 @@ class Agreement {
   schedule::Record record() const;
 
  private:
+  std::uint32_t duration();
   Result<void> check(const wire::StepTimes& peers, std::int64_t step) const;
   std::optional<schedule::Times> times(const wire::StepTimes& peers) const;
   schedule::TransferTimes transfer(wire::Role sender, std::uint64_t receivers,
@@ -51,7 +53,8 @@ class Agreement {
   const Observer observer_;
   schedule::Adaptation adaptation_;
   std::uint64_t fingerprint_;
-  wire::StepTimes own_;      // of the step that ends
+  wire::StepTimes own_;  // of the step that ends
+  std::optional<std::chrono::steady_clock::time_point> told_;
   std::int64_t tokens_ = 0;  // of one of its microbatches
 };
 

@@ -67,6 +67,9 @@ pipeline::SessionOptions session_options(const Setup& setup, MemoryMeter& meter)
 // %)"
 std::string agreed_text(const schedule::Agreed& agreed) {
   using schedule::milliseconds_text;
+  if (agreed.taken_back)
+    return fmt::format("{}, {} ms against {}; that order is in use again", agreed.reason,
+                       milliseconds_text(agreed.step_before), milliseconds_text(agreed.step));
   if (agreed.same_order)
     return fmt::format("{}; no order is shorter than the one in use, {} ms a step by simulation",
                        agreed.reason, milliseconds_text(agreed.step));
@@ -153,14 +156,16 @@ class SplitRun {
   // All ranks wait meanwhile: nothing else writes to the directory.
   Result<void> note(std::int64_t from_step, const schedule::Agreed& agreed) {
     if (options_.progress) log::info("from step {} on: {}", from_step + 1, agreed_text(agreed));
-    return directory_.record(
-        schedule::Record{.from_step = from_step + 1,
-                         .reason = agreed.reason,
-                         .schedule = *agreed.schedule,
-                         .times = agreed.times,
-                         .step_before = agreed.step_before,
-                         .step_predicted = agreed.step,
-                         .in_flight_cap = setup_.schedule_options().in_flight_cap});
+    schedule::Record record{.from_step = from_step + 1,
+                            .reason = agreed.reason,
+                            .schedule = *agreed.schedule,
+                            .times = agreed.times,
+                            .in_flight_cap = setup_.schedule_options().in_flight_cap};
+    if (!agreed.taken_back) {
+      record.step_before = agreed.step_before;
+      record.step_predicted = agreed.step;
+    }
+    return directory_.record(record);
   }
 
   const char* what_is_left() const {

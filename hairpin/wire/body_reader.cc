@@ -137,6 +137,7 @@ StepTimes read_step_times(BodyReader& in) {
   StepTimes m;
   m.step = in.number<std::uint32_t>();
   m.schedule = in.number<std::uint64_t>();
+  m.duration = in.number<std::uint32_t>();
   m.latency = in.number<std::uint32_t>();
   m.up_bandwidth = in.number<std::uint64_t>();
   m.down_bandwidth = in.number<std::uint64_t>();

@@ -73,6 +73,7 @@ struct BodyWriter {
   void operator()(const StepTimes& m) {
     out.number(m.step);
     out.number(m.schedule);
+    out.number(m.duration);
     out.number(m.latency);
     out.number(m.up_bandwidth);
     out.number(m.down_bandwidth);

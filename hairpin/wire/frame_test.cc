@@ -106,9 +106,9 @@ std::vector<Golden> goldens() {
        ""},
       {Refusal{3, "no"}, 10, "4850494e 0200 0b 00 0700000000000000 0a00000000000000",
        "1254064f9264853d", "03 02000000 6e6f"},
-      {StepTimes{7, 258, 9, 10, 11, {{1, 2, 3, 4}}}, 11,
-       "4850494e 0200 0c 00 3200000000000000 0b00000000000000", "9db6678326b651b1",
-       "07000000 0201000000000000 09000000 0a00000000000000 0b00000000000000 "
+      {StepTimes{7, 258, 8, 9, 10, 11, {{1, 2, 3, 4}}}, 11,
+       "4850494e 0200 0c 00 3600000000000000 0b00000000000000", "568e329ea4d3c075",
+       "07000000 0201000000000000 08000000 09000000 0a00000000000000 0b00000000000000 "
        "01000000 0100 02000000 03000000 04000000"},
   };
 }
@@ -183,7 +183,7 @@ TEST(Frame, CountsAreHeldAgainstTheBytesThatAreThere) {
   expect_contains(refusal_of(5, "00000000 0000000000000000 ffffffff"), "runs cannot be");
   expect_contains(refusal_of(5, "00000000 0000000000000000 01000000 00000000 ffffff1f"),
                   "norm terms cannot be");
-  expect_contains(refusal_of(12, std::string(64, '0') + "ffffffff"), "stages cannot be");
+  expect_contains(refusal_of(12, std::string(72, '0') + "ffffffff"), "stages cannot be");
   expect_contains(refusal_of(7, "ffffffff"), "entries cannot be");
   expect_contains(refusal_of(1, "0200 00 ffffffff"), "ends too early");
 }
@@ -287,7 +287,7 @@ Message any_message() {
     }
     case 6: return WeightsChunk{u32(), u64(), any_bytes()};
     case 7: {
-      StepTimes m{u32(), u64(), u32(), u64(), u64(), {}};
+      StepTimes m{u32(), u64(), u32(), u32(), u64(), u64(), {}};
       for (int i = some(); i > 0; --i) m.stages.push_back({u8(200), u32(), u32(), u32()});
       return m;
     }

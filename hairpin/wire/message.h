@@ -105,6 +105,7 @@ struct StageTime {
 struct StepTimes {
   std::uint32_t step = 0;
   std::uint64_t schedule = 0;                          // schedule::fingerprint of the order it ran
+  std::uint32_t duration = 0;                          // since the last step's end; 0: not known
   std::uint32_t latency = 0;                           // one way, of the link; 0: not known
   std::uint64_t up_bandwidth = 0, down_bandwidth = 0;  // bytes a second; 0: not known
   std::vector<StageTime> stages;                       // the sender's, ascending
