@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hairpin/base/check.h"
+#include "hairpin/schedule/in_flight.h"
 #include "hairpin/schedule/replay.h"
 
 namespace hairpin::schedule {
@@ -28,6 +29,21 @@ std::string place_of(const Schedule& schedule, std::size_t stage) {
   if (stage == 0) return "the edge's head";
   if (stage + 1 == schedule.position_of_stage.size()) return "the edge's tail";
   return fmt::format("cloud {}", schedule.position_of_stage[stage]);
+}
+
+constexpr int kCrossings = 4;  // of the link by a microbatch
+constexpr double kNextToNothing = 1.002;
+constexpr int kLeastCap = 2;  // the caps that are tried: 2, 3, 5, 8, 12, 18, ...
+
+// What the busiest rank works for a microbatch of each domain: the edge does all of its stages.
+std::int64_t period_of(const Schedule& schedule, const Times& times) {
+  std::vector<std::int64_t> work(static_cast<std::size_t>(schedule.pp()));
+  for (std::size_t stage = 0; stage < times.forward.size(); ++stage)
+    work[static_cast<std::size_t>(schedule.position_of_stage[stage])] +=
+        times.forward[stage] + times.backward[stage];
+  if (schedule.edge_ranks > 0)  // replicas share the microbatches of all domains
+    work.front() = work.front() * schedule.domains / schedule.edge_ranks;
+  return *std::max_element(work.begin(), work.end());
 }
 
 // Of an even number the lesser; 0 of none.
@@ -108,19 +124,46 @@ Agreed Adaptation::chosen_for(const Times& now) {
   Agreed agreed{.schedule = schedule_, .times = now, .step_before = step_of(*schedule_, now)};
   agreed.reason = chosen_for_ ? reason_of(*schedule_, *chosen_for_, now)
                               : std::string("the first steps are measured");
-  options_.times = now;
-  auto made = generate(schedule_->kind, options_);
-  HAIRPIN_CHECK(made.has_value(), "{}", made.error().message);
-  agreed.step = step_of(*made, now);
+  auto made = lean_order(now);
+  agreed.step = step_of(made, now);
   agreed.same_order = agreed.step >= agreed.step_before;
   before_.reset();
   if (agreed.same_order) {
     agreed.step = agreed.step_before;
   } else {
     before_ = {schedule_, lesser_median(durations_)};
-    agreed.schedule = std::make_shared<const Schedule>(std::move(*made));
+    agreed.schedule = std::make_shared<const Schedule>(std::move(made));
   }
   return agreed;
+}
+
+// The search looks for the shortest step whatever it holds, and for exactly these times, with
+// nothing to spare where an op takes longer now and then. So it is made for a latency that is a
+// little longer, which keeps a microbatch more under way, and under the lowest cap that costs next
+// to nothing.
+Schedule Adaptation::lean_order(const Times& now) const {
+  GenerateOptions options = options_;
+  const auto made_for = [&](const Times& times) {
+    options.times = times;
+    auto made = generate(schedule_->kind, options);
+    HAIRPIN_CHECK(made.has_value(), "{}", made.error().message);
+    return std::move(*made);
+  };
+  const Schedule tight = made_for(now);
+  Times later = now;
+  later.latency = std::min(now.latency + period_of(*schedule_, now) / kCrossings, kMaxMicroseconds);
+  Schedule lean = made_for(later);
+  const double longest = kNextToNothing * step_of(lean, later);
+  const auto peaks = peak_in_flight(lean).stage;
+  const int most = *std::max_element(peaks.begin(), peaks.end());
+  for (int cap = kLeastCap; cap < most; cap += (cap + 1) / 2) {
+    options.in_flight_cap = {cap};
+    Schedule capped = made_for(later);
+    if (step_of(capped, later) > longest) continue;
+    lean = std::move(capped);
+    break;
+  }
+  return step_of(lean, now) <= kNextToNothing * step_of(tight, now) ? lean : tight;
 }
 
 // The simulator may not know everything, a link's bandwidth for one that no frame was large enough

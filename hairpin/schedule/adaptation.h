@@ -63,6 +63,7 @@ class Adaptation {
   };
   bool due(const Times& now) const;
   Agreed chosen_for(const Times& now);
+  Schedule lean_order(const Times& now) const;
   std::optional<Agreed> taken_back(const Times& now);
 
   std::shared_ptr<const Schedule> schedule_;
