@@ -96,7 +96,7 @@ std::string plain_number(double time) { return fmt::format("{:g}", time); }
 
 std::string advice(const std::vector<Improvement>& improvements, double step,
                    std::string (*text)(double time), std::string_view unit) {
-  if (improvements.empty() || improvements.front().step > 0.99 * step)
+  if (step <= 0 || improvements.empty() || improvements.front().step > 0.99 * step)
     return "neither bandwidth nor latency, edge speed or memory alone would shorten the step by 1 "
            "%";
   const Improvement& best = improvements.front();

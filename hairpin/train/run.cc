@@ -73,10 +73,12 @@ std::string agreed_text(const schedule::Agreed& agreed) {
   if (agreed.same_order)
     return fmt::format("{}; no order is shorter than the one in use, {} ms a step by simulation",
                        agreed.reason, milliseconds_text(agreed.step));
-  return fmt::format("{}; a step takes {} ms by simulation, {} in the order so far ({:.1f} %)",
-                     agreed.reason, milliseconds_text(agreed.step),
-                     milliseconds_text(agreed.step_before),
-                     100.0 * (agreed.step / agreed.step_before - 1.0));
+  return fmt::format(
+      "{}; a step takes {} ms by simulation, {} in the order so far ({:.1f} %), with up to {} "
+      "microbatches in flight on a stage",
+      agreed.reason, milliseconds_text(agreed.step), milliseconds_text(agreed.step_before),
+      100.0 * (agreed.step / agreed.step_before - 1.0),
+      std::ranges::max(schedule::peak_in_flight(*agreed.schedule).stage));
 }
 
 // A split site's run between its handshake and its end. On any failure the peer is told.

@@ -38,6 +38,16 @@ std::vector<std::int64_t> layers_of(const config::Job& job, std::int64_t depth) 
 Result<schedule::Schedule> make_schedule(const config::Job& job,
                                          const schedule::GenerateOptions& options) {
   auto made = schedule::generate(job.schedule.kind, options);
+  if (!made && job.schedule.max_in_flight) {
+    auto uncapped = options;
+    uncapped.in_flight_cap.clear();
+    if (schedule::generate(job.schedule.kind, uncapped))
+      return bad_input(
+          "{}: [schedule] max_in_flight = {}: kind = \"{}\" holds more ({}); raise it or use a "
+          "kind "
+          "that keeps within it, hairpin-adaptive",
+          job.file.string(), *job.schedule.max_in_flight, job.schedule.kind, made.error().message);
+  }
   if (!made) return bad_input("{}: [schedule] {}", job.file.string(), made.error().message);
   HAIRPIN_CHECK_OK(schedule::check(*made));
   return made;

@@ -69,6 +69,10 @@ class Jobs(ProductTest):
         alone = self.job({"cloud.sequence_parallel": True})
         self.refuse("train", alone, "sequence_parallel = true", "tensor_parallel is 1")
 
+    def test_a_cap_that_a_kind_does_not_keep(self):
+        capped = {"schedule.kind": "gpipe", "schedule.max_in_flight": 2, "train.microbatches": 4}
+        self.refuse("train", self.job(capped), "max_in_flight = 2", "FS3", "raise it", "adaptive")
+
     def test_missing_files(self):
         absent = self.folder / "absent"
         ended = hairpin("train", absent)
