@@ -90,15 +90,19 @@ def smollm2(place: Place, options: argparse.Namespace) -> Result:
     return kept(place, table)
 
 
+def split_job(place: Place, shape: Shape, microbatches: int, steps: int) -> dict[str, object]:
+    return {
+        **thin_job(place, shape, microbatches),
+        "split.layers": list(shape.layers),
+        "data.sequence_length": shape.tokens,
+        "train.microbatches": microbatches,
+        "train.steps": steps,
+    }
+
+
 def bandwidth(place: Place, options: argparse.Namespace) -> Result:
     microbatches = options.microbatches or 16
-    changes = {
-        **thin_job(place, NARROW, microbatches),
-        "split.layers": list(NARROW.layers),
-        "data.sequence_length": NARROW.tokens,
-        "train.microbatches": microbatches,
-        "train.steps": 2 + (options.steps or 3),
-    }
+    changes = split_job(place, NARROW, microbatches, steps=2 + (options.steps or 3))
     outcomes = wan_bandwidth.measure_all(place, changes, options.rate_mbit, options.rounds or 3)
     rows = wan_bandwidth.rows_of(outcomes, options.rate_mbit)
     wan_bandwidth.print_rows(rows)
@@ -107,13 +111,7 @@ def bandwidth(place: Place, options: argparse.Namespace) -> Result:
 
 def changes(place: Place, options: argparse.Namespace) -> Result:
     microbatches = options.microbatches or 8
-    job = {
-        **thin_job(place, THIN, microbatches),
-        "split.layers": list(THIN.layers),
-        "data.sequence_length": THIN.tokens,
-        "train.microbatches": microbatches,
-        "train.steps": 8 + (options.steps or 30),
-    }
+    job = split_job(place, THIN, microbatches, steps=8 + (options.steps or 30))
     outcomes = wan_slowed.measure_all(place, job, after_step=8)
     for outcome in outcomes:
         wan_slowed.print_outcome(outcome)

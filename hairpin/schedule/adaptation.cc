@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hairpin/base/check.h"
+#include "hairpin/base/lesser_median.h"
 #include "hairpin/schedule/in_flight.h"
 #include "hairpin/schedule/replay.h"
 
@@ -44,14 +45,6 @@ std::int64_t period_of(const Schedule& schedule, const Times& times) {
   if (schedule.edge_ranks > 0)  // replicas share the microbatches of all domains
     work.front() = work.front() * schedule.domains / schedule.edge_ranks;
   return *std::max_element(work.begin(), work.end());
-}
-
-// Of an even number the lesser; 0 of none.
-std::int64_t lesser_median(const std::deque<std::int64_t>& values) {
-  if (values.empty()) return 0;
-  std::vector<std::int64_t> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted[(sorted.size() - 1) / 2];
 }
 
 // What moved most, in time.
@@ -97,15 +90,14 @@ bool Adaptation::due(const Times& now) const {
   if (adapt_ == Adapt::never) return false;
   if (!chosen_for_) return steps_ >= kFirstSteps;
   if (adapt_ == Adapt::once || steps_ < kPause) return false;
-  const double then = step_of(*schedule_, *chosen_for_);
-  return std::abs(step_of(*schedule_, now) - then) > kDrift * then;
+  return std::abs(step_of(*schedule_, now) - chosen_step_) > kDrift * chosen_step_;
 }
 
 void Adaptation::add(const Times& times, std::int64_t duration) {
   recent_.add(times);
   ++steps_;
   durations_.push_back(duration);
-  if (durations_.size() > kPause) durations_.pop_front();
+  if (durations_.size() > kPause) durations_.erase(durations_.begin());
 }
 
 std::optional<Agreed> Adaptation::choose() {
@@ -115,6 +107,7 @@ std::optional<Agreed> Adaptation::choose() {
   if (!agreed) return std::nullopt;
   schedule_ = agreed->schedule;
   chosen_for_ = now;
+  chosen_step_ = step_of(*schedule_, now);
   steps_ = 0;
   durations_.clear();
   return agreed;

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "hairpin/schedule/generate.h"
 #include "hairpin/schedule/recent_times.h"
@@ -71,8 +71,9 @@ class Adaptation {
   const Adapt adapt_;
   RecentTimes recent_;
   std::optional<Times> chosen_for_;
-  std::size_t steps_ = 0;               // since the last choice, or the beginning
-  std::deque<std::int64_t> durations_;  // of the last of these steps
+  double chosen_step_ = 0;               // of the order in use, by simulation at those times
+  std::size_t steps_ = 0;                // since the last choice, or the beginning
+  std::vector<std::int64_t> durations_;  // of the last of these steps
   std::optional<Before> before_;
 };
 

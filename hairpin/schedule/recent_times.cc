@@ -1,10 +1,10 @@
 #include "hairpin/schedule/recent_times.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "hairpin/base/check.h"
+#include "hairpin/base/lesser_median.h"
 
 namespace hairpin::schedule {
 namespace {
@@ -35,8 +35,7 @@ Times RecentTimes::median() const {
   for (std::size_t i = 0; i < into.size(); ++i) {
     std::vector<std::int64_t> values;
     for (const auto& numbers : all) values.push_back(*numbers.at(i));
-    std::sort(values.begin(), values.end());
-    *into[i] = values[(values.size() - 1) / 2];
+    *into[i] = lesser_median(std::move(values));
   }
   return median;
 }

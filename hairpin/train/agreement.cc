@@ -8,12 +8,11 @@
 #include "hairpin/base/check.h"
 #include "hairpin/codec/codec.h"
 #include "hairpin/schedule/fingerprint.h"
+#include "hairpin/wire/tensor_size.h"
 
 namespace hairpin::train {
 namespace {
 
-// What a tensor's frame and the fragments that it is cut into add, about.
-constexpr std::uint64_t kFrameBytes = 100;
 constexpr double kMostBandwidth = 1e15;  // bytes a second
 
 std::uint32_t microseconds(double seconds) {
@@ -144,7 +143,7 @@ schedule::TransferTimes Agreement::transfer(wire::Role sender, std::uint64_t rec
   const auto codecs = setup_.codecs();
   const auto time = [&](wire::TensorKind kind) {
     const auto bytes =
-        kFrameBytes +
+        wire::kTensorFrameBytes +
         codec::encoded_size(codecs.of(kind, sender), static_cast<std::uint32_t>(tokens_),
                             static_cast<std::uint32_t>(setup_.model.architecture.hidden_size));
     const auto busy = schedule::transfer_microseconds(static_cast<std::int64_t>(bytes),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "hairpin/base/lesser_median.h"
 #include "hairpin/schedule/times.h"
 
 namespace hairpin::train {
@@ -11,11 +12,9 @@ namespace {
 using schedule::OpKind;
 using std::chrono::microseconds;
 
-std::uint32_t median(std::vector<std::chrono::nanoseconds> durations) {
+std::uint32_t median(const std::vector<std::chrono::nanoseconds>& durations) {
   if (durations.empty()) return 0;
-  const auto middle = durations.begin() + static_cast<std::ptrdiff_t>((durations.size() - 1) / 2);
-  std::nth_element(durations.begin(), middle, durations.end());
-  const auto time = std::chrono::duration_cast<microseconds>(*middle).count();
+  const auto time = std::chrono::duration_cast<microseconds>(lesser_median(durations)).count();
   // A backward is a sum of two.
   return static_cast<std::uint32_t>(
       std::clamp<std::int64_t>(time, 1, schedule::kMaxMicroseconds / 2));

@@ -6,11 +6,17 @@
 #include <cstdint>
 
 #include "hairpin/base/dtype.h"
+#include "hairpin/wire/fragment.h"
+#include "hairpin/wire/frame.h"
 #include "hairpin/wire/message.h"
 
 namespace hairpin::wire {
 
 inline constexpr std::size_t kMaxRank = 8;  // dims of a weight
+
+// Of a tensor's message beside its payload: the frame's header, its own, and that of the one
+// fragment that a small one is cut into. TLS and TCP are not counted.
+inline constexpr std::uint64_t kTensorFrameBytes = kHeaderBytes + 24 + kFragmentHeaderBytes;
 
 // int8 and int4 cut each row into blocks of so many elements; a row's last block may be shorter.
 inline constexpr std::uint32_t kBlockElements = 64;

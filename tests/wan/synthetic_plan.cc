@@ -5,20 +5,16 @@
 #include "hairpin/schedule/bound.h"
 #include "hairpin/schedule/generate.h"
 #include "hairpin/schedule/times.h"
-#include "hairpin/wire/frame.h"
 #include "hairpin/wire/tensor_size.h"
 
 namespace hairpin::wan {
 namespace {
 
-// Of a tensor's message beside its payload: the frame's header, its own, and a fragment's
-// (docs/protocol.md). What TLS and TCP add is less than 1 % and not counted.
-constexpr std::int64_t kHeaderBytes = 32 + 24 + 44;
-
 Result<schedule::TransferTimes> transfers(const SyntheticOptions& options, std::int64_t bandwidth) {
   if (bandwidth == 0) return schedule::TransferTimes{};
   const auto row = wire::row_bytes(options.codec, static_cast<std::uint32_t>(options.hidden));
-  const auto bytes = options.tokens * static_cast<std::int64_t>(row) + kHeaderBytes;
+  const auto bytes = options.tokens * static_cast<std::int64_t>(row) +
+                     static_cast<std::int64_t>(wire::kTensorFrameBytes);
   HAIRPIN_TRY(const auto time, schedule::transfer_microseconds(bytes, bandwidth));
   return schedule::TransferTimes{time, time};
 }
